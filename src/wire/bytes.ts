@@ -95,6 +95,14 @@ export class ByteReader {
     const at = this.#take(length)
     return this.buffer.subarray(at, at + length)
   }
+  skip(length: number): void {
+    this.#take(length)
+  }
+  /** A reader of the next bytes alone; this one goes on behind them. */
+  window(length: number): ByteReader {
+    const at = this.#take(length)
+    return new ByteReader(this.buffer, at, at + length)
+  }
   text(length: number): string {
     const at = this.#take(length)
     return this.buffer.toString("utf8", at, at + length)
@@ -104,7 +112,7 @@ export class ByteReader {
     const count = this.uvarint()
     for (let i = 0; i < count; i++) {
       this.uvarint()
-      this.#take(this.uvarint())
+      this.skip(this.uvarint())
     }
   }
 }
@@ -185,7 +193,7 @@ export class ByteWriter {
   }
   uuid(value: string): void {
     const at = this.#room(16)
-    if (this.#buffer.write(value, at, 16, "base64url") !== 16) {
+    if (value.length !== 22 || this.#buffer.write(value, at, 16, "base64url") !== 16) {
       throw new ProtocolError({ what: `"${value}" is not an id of 22 base64url characters` })
     }
   }

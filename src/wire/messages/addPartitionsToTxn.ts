@@ -6,12 +6,6 @@
  */
 import { arr, defineApi, int16, int32, int64, str } from "../schema.ts"
 
-const addPartitionsToTxnTopic = { name: str("0+"), partitions: arr("0+", int32("0+")) }
-
-const addPartitionsToTxnPartitionResult = { partitionIndex: int32("0+"), partitionErrorCode: int16("0+") }
-
-const addPartitionsToTxnTopicResult = { name: str("0+"), resultsByPartition: arr("0+", addPartitionsToTxnPartitionResult) }
-
 export const addPartitionsToTxn = defineApi({
   key: 24,
   name: "AddPartitionsToTxn",
@@ -21,10 +15,13 @@ export const addPartitionsToTxn = defineApi({
     v3AndBelowTransactionalId: str("0-3"),
     v3AndBelowProducerId: int64("0-3"),
     v3AndBelowProducerEpoch: int16("0-3"),
-    v3AndBelowTopics: arr("0-3", addPartitionsToTxnTopic)
+    v3AndBelowTopics: arr("0-3", { name: str("0+"), partitions: arr("0+", int32("0+")) })
   },
   response: {
     throttleTimeMs: int32("0+", { default: 0 }),
-    resultsByTopicV3AndBelow: arr("0-3", addPartitionsToTxnTopicResult)
+    resultsByTopicV3AndBelow: arr("0-3", {
+      name: str("0+"),
+      resultsByPartition: arr("0+", { partitionIndex: int32("0+"), partitionErrorCode: int16("0+") })
+    })
   }
 })

@@ -21,9 +21,17 @@ export const apiVersions = defineApi({
     errorCode: int16("0+"),
     apiKeys: arr("0+", { apiKey: int16("0+"), minVersion: int16("0+"), maxVersion: int16("0+") }),
     throttleTimeMs: int32("1+", { default: 0, ignorable: true }),
-    supportedFeatures: arr("3+", { name: str("3+"), minVersion: int16("3+"), maxVersion: int16("3+") }, { default: [], tag: 0, tagged: "3+", ignorable: true }),
+    supportedFeatures: arr("3+", {
+      name: str("3+"),
+      minVersion: int16("3+"),
+      maxVersion: int16("3+")
+    }, { default: [], tag: 0, tagged: "3+", ignorable: true }),
     finalizedFeaturesEpoch: int64("3+", { default: -1, tag: 1, tagged: "3+", ignorable: true }),
-    finalizedFeatures: arr("3+", { name: str("3+"), maxVersionLevel: int16("3+"), minVersionLevel: int16("3+") }, { default: [], tag: 2, tagged: "3+", ignorable: true }),
+    finalizedFeatures: arr("3+", {
+      name: str("3+"),
+      maxVersionLevel: int16("3+"),
+      minVersionLevel: int16("3+")
+    }, { default: [], tag: 2, tagged: "3+", ignorable: true }),
     zkMigrationReady: bool("3+", { default: false, tag: 3, tagged: "3+", ignorable: true })
   }
 })

@@ -1,8 +1,6 @@
 /** ConsumerGroupHeartbeat (KIP-848; v1: regular expressions, and member ids made by the member, KIP-1082). */
 import { arr, defineApi, int16, int32, narr, nstr, nstruct, str, uuid } from "../schema.ts"
 
-const topicPartitions = { topicId: uuid("0+"), partitions: arr("0+", int32("0+")) }
-
 export const consumerGroupHeartbeat = defineApi({
   key: 68,
   name: "ConsumerGroupHeartbeat",
@@ -18,7 +16,10 @@ export const consumerGroupHeartbeat = defineApi({
     subscribedTopicNames: narr("0+", "0+", str("0+"), { default: null }),
     subscribedTopicRegex: nstr("1+", "1+", { default: null }),
     serverAssignor: nstr("0+", "0+", { default: null }),
-    topicPartitions: narr("0+", "0+", { topicId: uuid("0+"), partitions: arr("0+", int32("0+")) }, { default: null })
+    topicPartitions: narr("0+", "0+", {
+      topicId: uuid("0+"),
+      partitions: arr("0+", int32("0+"))
+    }, { default: null })
   },
   response: {
     throttleTimeMs: int32("0+", { default: 0 }),
@@ -27,6 +28,8 @@ export const consumerGroupHeartbeat = defineApi({
     memberId: nstr("0+", "0+", { default: null }),
     memberEpoch: int32("0+"),
     heartbeatIntervalMs: int32("0+"),
-    assignment: nstruct("0+", "0+", { topicPartitions: arr("0+", topicPartitions) }, { default: null })
+    assignment: nstruct("0+", "0+", {
+      topicPartitions: arr("0+", { topicId: uuid("0+"), partitions: arr("0+", int32("0+")) })
+    }, { default: null })
   }
 })

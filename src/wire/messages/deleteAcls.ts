@@ -1,5 +1,7 @@
 /**
- * DeleteAcls (KIP-140; v1: pattern types, KIP-290; v3: user resources, KIP-373). Version 0 knows no prefixed patterns.
+ * DeleteAcls (KIP-140; v1: pattern types, KIP-290; v3: user resources, KIP-373).
+ *
+ * Starts at 1: version 0 knows no prefixed patterns.
  */
 import { arr, defineApi, int16, int32, int8, nstr, str } from "../schema.ts"
 

@@ -1,6 +1,6 @@
 /**
- * DescribeGroups, of classic groups (v3: authorized operations, KIP-430; v4: static members, KIP-345; v6: GROUP_ID_NOT_FOUND
- * and a message, KIP-1043).
+ * DescribeGroups, of classic groups (v3: authorized operations, KIP-430; v4: static members, KIP-345; v6:
+ * GROUP_ID_NOT_FOUND and a message, KIP-1043).
  *
  * Gotcha: below version 6 a group that does not exist is answered as Dead without an error.
  */

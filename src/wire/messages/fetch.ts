@@ -6,7 +6,21 @@
  * (KIP-1166) differs for followers only, with a default (2^63 - 1) that an int64 here cannot hold.
  * `records` is what the broker read from its log, possibly cut within the last batch, and is not copied.
  */
-import { arr, defineApi, int16, int32, int64, int8, narr, nstr, records, str, struct, uuid, ZERO_UUID } from "../schema.ts"
+import {
+  arr,
+  defineApi,
+  int16,
+  int32,
+  int64,
+  int8,
+  narr,
+  nstr,
+  records,
+  str,
+  struct,
+  uuid,
+  ZERO_UUID
+} from "../schema.ts"
 
 export const fetch = defineApi({
   key: 1,

@@ -1,6 +1,6 @@
 /**
- * JoinGroup, of classic groups (v4: the member id comes first, KIP-394; v5: static members, KIP-345; v8: reasons, KIP-800;
- * v9: KIP-814).
+ * JoinGroup, of classic groups (v4: the member id comes first, KIP-394; v5: static members, KIP-345; v8: reasons,
+ * KIP-800; v9: KIP-814).
  */
 import { arr, bool, bytes, defineApi, int16, int32, nstr, str } from "../schema.ts"
 

@@ -18,6 +18,10 @@ export const leaveGroup = defineApi({
   response: {
     throttleTimeMs: int32("1+", { default: 0, ignorable: true }),
     errorCode: int16("0+"),
-    members: arr("3+", { memberId: str("3+"), groupInstanceId: nstr("3+", "3+"), errorCode: int16("3+") }, { default: [] })
+    members: arr("3+", {
+      memberId: str("3+"),
+      groupInstanceId: nstr("3+", "3+"),
+      errorCode: int16("3+")
+    }, { default: [] })
   }
 })

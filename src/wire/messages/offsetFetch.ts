@@ -1,5 +1,6 @@
 /**
- * OffsetFetch (v2: all topics; v7: only stable offsets, KIP-447; v8: several groups, KIP-709; v9: KIP-848; v10: topic ids).
+ * OffsetFetch (v2: all topics; v7: only stable offsets, KIP-447; v8: several groups, KIP-709; v9: KIP-848; v10: topic
+ * ids).
  *
  * Up to version 7 one `groupId` with `topics` and an answer at the top level; from version 8 on `groups` in both.
  * Starts at 1, as Kafka 4 does (version 0 read from ZooKeeper).

@@ -1,4 +1,4 @@
-/** ShareFetch (KIP-932; version 2: KIP-1206 acquire modes, KIP-1222 renewal). Version 0 was early access and is gone. */
+/** ShareFetch (KIP-932; v2: KIP-1206 acquire modes, KIP-1222 renewal). Version 0 was early access and is gone. */
 import { arr, bool, defineApi, int16, int32, int64, int8, nstr, records, str, struct, uuid } from "../schema.ts"
 
 export const shareFetch = defineApi({

@@ -1,10 +1,6 @@
 /** ShareGroupDescribe (KIP-932). Version 0 was early access and is gone. */
 import { arr, bool, defineApi, int16, int32, nstr, str, struct, uuid } from "../schema.ts"
 
-const topicPartitions = { topicId: uuid("0+"), topicName: str("0+"), partitions: arr("0+", int32("0+")) }
-
-const assignment = { topicPartitions: arr("0+", topicPartitions) }
-
 export const shareGroupDescribe = defineApi({
   key: 77,
   name: "ShareGroupDescribe",
@@ -28,7 +24,13 @@ export const shareGroupDescribe = defineApi({
         clientId: str("0+"),
         clientHost: str("0+"),
         subscribedTopicNames: arr("0+", str("0+")),
-        assignment: struct("0+", assignment)
+        assignment: struct("0+", {
+          topicPartitions: arr("0+", {
+            topicId: uuid("0+"),
+            topicName: str("0+"),
+            partitions: arr("0+", int32("0+"))
+          })
+        })
       }),
       authorizedOperations: int32("0+", { default: -2147483648 })
     })

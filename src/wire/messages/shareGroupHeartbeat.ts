@@ -1,8 +1,6 @@
 /** ShareGroupHeartbeat (KIP-932): membership of a share group. Version 0 was early access and is gone. */
 import { arr, defineApi, int16, int32, narr, nstr, nstruct, str, uuid } from "../schema.ts"
 
-const topicPartitions = { topicId: uuid("0+"), partitions: arr("0+", int32("0+")) }
-
 export const shareGroupHeartbeat = defineApi({
   key: 76,
   name: "ShareGroupHeartbeat",
@@ -22,6 +20,8 @@ export const shareGroupHeartbeat = defineApi({
     memberId: nstr("0+", "0+", { default: null }),
     memberEpoch: int32("0+"),
     heartbeatIntervalMs: int32("0+"),
-    assignment: nstruct("0+", "0+", { topicPartitions: arr("0+", topicPartitions) }, { default: null })
+    assignment: nstruct("0+", "0+", {
+      topicPartitions: arr("0+", { topicId: uuid("0+"), partitions: arr("0+", int32("0+")) })
+    }, { default: null })
   }
 })
