@@ -1,0 +1,63 @@
+/** The target's partitions as a producer knows them between calls: sequences, back-off, and why one stands still. */
+import type { Item } from "./produceRequest.ts"
+import type { ProducerSettings } from "./producerSettings.ts"
+import { PartitionSequences } from "./sequences.ts"
+
+export class Partition {
+  readonly topic: string
+  readonly partition: number
+  readonly key: string
+  readonly sequences: PartitionSequences<Item>
+  /** Failures in a row. */
+  attempts = 0
+  /** Clock time in milliseconds before which nothing is sent. */
+  notBefore = 0
+  lastReason = "no answer yet"
+  /** Set by the producer while the partition stands still. */
+  stalledSince: number | null = null
+
+  constructor(topic: string, partition: number, key: string, mayRestart: boolean) {
+    this.topic = topic
+    this.partition = partition
+    this.key = key
+    this.sequences = new PartitionSequences({ mayRestart })
+  }
+
+  /** Back-off: retry.backoff.ms, doubling with each failure in a row, at most retry.backoff.max.ms. */
+  pause(now: number, settings: ProducerSettings, jitter: number): void {
+    this.attempts++
+    const wait = Math.min(settings.retryBackoffMaxMs, settings.retryBackoffMs * 2 ** Math.min(this.attempts - 1, 20))
+    this.notBefore = Math.max(this.notBefore, now + Math.round(wait * jitter))
+  }
+
+  /** After a success. True when it stood still before. */
+  recovered(): boolean {
+    const stalled = this.stalledSince !== null
+    this.attempts = 0
+    this.notBefore = 0
+    this.stalledSince = null
+    return stalled
+  }
+}
+
+export class Partitions {
+  readonly #known = new Map<string, Partition>()
+  readonly #mayRestart: boolean
+
+  constructor(options: { readonly mayRestart: boolean }) {
+    this.#mayRestart = options.mayRestart
+  }
+
+  of(topic: string, partition: number): Partition {
+    const key = `${topic}/${partition}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const made = new Partition(topic, partition, key, this.#mayRestart)
+    this.#known.set(key, made)
+    return made
+  }
+
+  all(): Iterable<Partition> {
+    return this.#known.values()
+  }
+}
