@@ -12,6 +12,7 @@ const offsets = (of: ReadonlyArray<Ranges.OffsetRange>): Set<number> => {
   for (const r of of) for (let o = r.first; o <= r.last; o++) all.add(o)
   return all
 }
+const both = (a: Set<number>, b: Set<number>): Set<number> => new Set([...a, ...b])
 const same = (actual: Ranges.RangeSet, expected: Set<number>): void => {
   assert.deepStrictEqual([...offsets(actual)].sort((a, b) => a - b), [...expected].sort((a, b) => a - b))
   assert.strictEqual(Ranges.size(actual), expected.size)
@@ -26,13 +27,13 @@ describe("ranges", () => {
   })
   it("union, subtract and intersect are those of sets", () => {
     fc.assert(fc.property(set, set, (a, b) => {
-      same(Ranges.union(a, b), offsets(a).union(offsets(b)))
-      same(Ranges.subtract(a, b), offsets(a).difference(offsets(b)))
-      same(Ranges.intersect(a, b), offsets(a).intersection(offsets(b)))
+      same(Ranges.union(a, b), both(offsets(a), offsets(b)))
+      same(Ranges.subtract(a, b), new Set([...offsets(a)].filter((o) => !offsets(b).has(o))))
+      same(Ranges.intersect(a, b), new Set([...offsets(a)].filter((o) => offsets(b).has(o))))
     }))
   })
   it("adding one range is the union with it", () => {
-    fc.assert(fc.property(set, range, (a, r) => same(Ranges.add(a, r), offsets(a).union(offsets([r])))))
+    fc.assert(fc.property(set, range, (a, r) => same(Ranges.add(a, r), both(offsets(a), offsets([r])))))
   })
   it("contains, covers and overlaps ask about offsets", () => {
     fc.assert(fc.property(set, range, (a, r) => {
