@@ -1,0 +1,121 @@
+/**
+ * Where a flow stands, read from the source cluster: the end of each partition, and how far the group has come.
+ * This is what lag and "caught up" are made of; it is the cluster's word, so it counts the work of every member,
+ * also those in other processes.
+ */
+import { Effect } from "effect"
+import type { Cluster } from "../../wire/cluster.ts"
+import { BrokerError, type WireError } from "../../wire/errors.ts"
+import { describeShareGroupOffsets } from "../../wire/messages/describeShareGroupOffsets.ts"
+import { listOffsets } from "../../wire/messages/listOffsets.ts"
+import { offsetFetch } from "../../wire/messages/offsetFetch.ts"
+import type { MirroredTopic } from "./topics.ts"
+
+export interface TopicPartition {
+  readonly topic: string
+  readonly partition: number
+}
+export const partitionName = (topic: string, partition: number): string => `${topic}-${partition}`
+
+const EARLIEST = -2
+const LATEST = -1
+const GROUP_ID_NOT_FOUND = 69
+
+const partitionsOf = (topics: ReadonlyArray<MirroredTopic>): ReadonlyArray<TopicPartition> =>
+  topics.flatMap((t) => Array.from({ length: t.partitions }, (_, partition) => ({ topic: t.source, partition })))
+
+/** Asks every leader at once; a partition that cannot answer now is left out (it is asked again next time). */
+const listFrom = Effect.fnUntraced(function*(source: Cluster, partitions: ReadonlyArray<TopicPartition>, timestamp: number, committed: boolean) {
+  const byLeader = new Map<number, Array<TopicPartition>>()
+  for (const at of partitions) {
+    const leader = (yield* source.leader(at.topic, at.partition)).leader
+    const list = byLeader.get(leader)
+    if (list === undefined) byLeader.set(leader, [at])
+    else list.push(at)
+  }
+  const offsets = new Map<string, number>()
+  for (const [id, list] of byLeader) {
+    const topics = [...new Set(list.map((at) => at.topic))]
+    const answer = yield* source.request({ kind: "broker", id }, listOffsets, {
+      replicaId: -1,
+      isolationLevel: committed ? 1 : 0,
+      topics: topics.map((name) => ({
+        name,
+        partitions: list.filter((at) => at.topic === name).map((at) => ({ partitionIndex: at.partition, timestamp }))
+      }))
+    })
+    for (const topic of answer.topics) {
+      for (const p of topic.partitions) {
+        if (p.errorCode === 0) offsets.set(partitionName(topic.name, p.partitionIndex), p.offset)
+        else {
+          yield* source.invalidate(topic.name)
+          return yield* new BrokerError({ api: "ListOffsets", code: p.errorCode, subject: partitionName(topic.name, p.partitionIndex), detail: null })
+        }
+      }
+    }
+  }
+  return offsets as ReadonlyMap<string, number>
+})
+
+/**
+ * The end of each partition: the last stable offset under read_committed, else the high watermark. Keys are
+ * `topic-partition`.
+ */
+export const endOffsets = (source: Cluster, topics: ReadonlyArray<MirroredTopic>, committed: boolean): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+  source.retrying(listFrom(source, partitionsOf(topics), LATEST, committed))
+
+/** The first offset that is still in the log. */
+export const startOffsets = (source: Cluster, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+  source.retrying(listFrom(source, partitionsOf(topics), EARLIEST, false))
+
+/** The share-partition start offset of each partition: all below is acknowledged or given up. Partitions the group has not begun are absent. */
+export const shareProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+  source.retrying(
+    Effect.gen(function*() {
+      const answer = yield* source.request({ kind: "group", key: groupId }, describeShareGroupOffsets, {
+        groups: [{
+          groupId,
+          topics: topics.map((t) => ({ topicName: t.source, partitions: Array.from({ length: t.partitions }, (_, p) => p) }))
+        }]
+      })
+      const progress = new Map<string, number>()
+      for (const group of answer.groups) {
+        if (group.errorCode === GROUP_ID_NOT_FOUND) continue
+        if (group.errorCode !== 0) {
+          return yield* new BrokerError({ api: "DescribeShareGroupOffsets", code: group.errorCode, subject: `group ${groupId}`, detail: group.errorMessage })
+        }
+        for (const topic of group.topics) {
+          for (const p of topic.partitions) {
+            if (p.errorCode === 0 && p.startOffset >= 0) progress.set(partitionName(topic.topicName, p.partitionIndex), p.startOffset)
+          }
+        }
+      }
+      return progress as ReadonlyMap<string, number>
+    }),
+    { destination: { kind: "group", key: groupId } }
+  )
+
+const asNamed = (topics: ReadonlyArray<MirroredTopic>) => topics.map((t) => ({ name: t.source, partitionIndexes: Array.from({ length: t.partitions }, (_, p) => p) }))
+
+/** The committed position of each partition of a consumer group; partitions without one are absent. */
+export const groupProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+  source.retrying(
+    Effect.gen(function*() {
+      // Topic ids (version 10) would only have to be turned back into names here.
+      const answer = yield* source.request({ kind: "group", key: groupId }, offsetFetch, (version) =>
+        version < 8
+          ? { groupId, topics: asNamed(topics) }
+          : { groups: [{ groupId, topics: asNamed(topics) }] }, { maxVersion: 9 })
+      const progress = new Map<string, number>()
+      const first = answer.groups[0]
+      const errorCode = first?.errorCode ?? answer.errorCode
+      if (errorCode !== 0) return yield* new BrokerError({ api: "OffsetFetch", code: errorCode, subject: `group ${groupId}`, detail: null })
+      for (const topic of first?.topics ?? answer.topics) {
+        for (const p of topic.partitions) {
+          if (p.errorCode === 0 && p.committedOffset >= 0) progress.set(partitionName(topic.name, p.partitionIndex), p.committedOffset)
+        }
+      }
+      return progress as ReadonlyMap<string, number>
+    }),
+    { destination: { kind: "group", key: groupId } }
+  )

@@ -1,0 +1,66 @@
+/**
+ * The port between a lane and where its records come from. A share group and a consumer group both give
+ * deliveries and both take settlements; the lane does not know which one it serves, but for two facts: whether
+ * order must be kept, and whether a record may be given back (released) for another try.
+ */
+import type { Effect } from "effect"
+import type { BatchView } from "../wire/batch/recordBatch.ts"
+import type { OffsetRange } from "../wire/ranges.ts"
+
+export interface DeliveredRange extends OffsetRange {
+  /** 1 at the first delivery; always 1 in consumer mode. */
+  readonly deliveryCount: number
+}
+
+/** What one poll gave of one partition. */
+export interface Delivery {
+  readonly topic: string
+  readonly topicId: string
+  readonly partition: number
+  /** The offsets that are this lane's to settle, ascending and disjoint. */
+  readonly ranges: ReadonlyArray<DeliveredRange>
+  /** Data batches in offset order: no control batches, no aborted ones. They may hold offsets outside `ranges`. */
+  readonly batches: ReadonlyArray<BatchView>
+  /** When it was acquired, milliseconds of Effect's Clock. */
+  readonly acquiredAtMs: number
+}
+
+export type SettlementType =
+  /** Mirrored, or deliberately left out (filtered, skipped by errors.tolerance). */
+  | "accept"
+  /** Offsets without a record: compaction, control records, aborted transactions. */
+  | "gap"
+  /** Give it back for another delivery. Never used in consumer mode. */
+  | "release"
+  /** Will never be mirrored: went to the dead-letter topic, or was skipped. */
+  | "reject"
+
+export interface Settlement extends OffsetRange {
+  readonly type: SettlementType
+}
+
+/** What the source said to a settlement: offsets confirmed, and those it refused (they come again). */
+export interface Settled {
+  readonly confirmed: number
+  readonly refused: number
+  /** Why some were refused, in words. */
+  readonly reason: string | null
+}
+
+export interface Source<E> {
+  readonly mode: "share" | "consumer"
+  /** Waits at most its own poll wait; an empty list means that nothing was there. */
+  readonly poll: Effect.Effect<ReadonlyArray<Delivery>, E>
+  /**
+   * Tells the source what became of offsets of a delivery. Share mode: acknowledgements, done when the broker has
+   * answered. Consumer mode: the position moves over what is settled without a hole, and is committed.
+   */
+  readonly settle: (delivery: Delivery, settlements: ReadonlyArray<Settlement>) => Effect.Effect<Settled, E>
+  /** Consumer mode: no more deliveries of this partition until `resume`. Share mode: does nothing (order is free). */
+  readonly pause: (topic: string, partition: number) => Effect.Effect<void>
+  readonly resume: (topic: string, partition: number) => Effect.Effect<void>
+  /** Changes what is subscribed to, without disturbing partitions that stay. */
+  readonly subscribe: (topics: ReadonlyArray<string>) => Effect.Effect<void, E>
+  /** Deliveries after which the source gives a record up; Infinity in consumer mode. */
+  readonly deliveryLimit: number
+}

@@ -1,0 +1,16 @@
+/** Failures of a flow, in words for the log, /status and the exit. */
+import { Schema } from "effect"
+
+/** The flow must not go on by itself: a person has to decide (a record no transform takes, a gap under `fail`). */
+export class FlowStopped extends Schema.TaggedError<FlowStopped>()("FlowStopped", { what: Schema.String }) {
+  override get message(): string {
+    return this.what
+  }
+}
+
+/** What the program as a whole fails with; one line each. */
+export class ServiceError extends Schema.TaggedError<ServiceError>()("ServiceError", { lines: Schema.Array(Schema.String) }) {
+  override get message(): string {
+    return this.lines.join("\n")
+  }
+}

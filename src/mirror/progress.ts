@@ -1,0 +1,79 @@
+/**
+ * Lag, and "caught up": how far the group has come against the source's ends. Asked of the source cluster, so the
+ * work of members in other processes counts too.
+ */
+import { Deferred, Effect } from "effect"
+import type { Cluster } from "../wire/cluster.ts"
+import type { WireError } from "../wire/errors.ts"
+import { endOffsets, groupProgress, partitionName, shareProgress, startOffsets } from "./control/offsets.ts"
+import type { MirroredTopic } from "./control/topics.ts"
+import type { FlowState } from "./state.ts"
+
+export interface ProgressParts {
+  readonly cluster: Cluster
+  readonly groupId: string
+  readonly mode: "share" | "consumer"
+  /** The source is read under read_committed: its end is the last stable offset. */
+  readonly committed: boolean
+  readonly state: FlowState
+  readonly topics: () => ReadonlyArray<MirroredTopic>
+  /** Called for each partition whose lag is known. */
+  readonly onLag: (topic: string, partition: number, lag: number) => void
+}
+
+const progressOf = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+  parts.mode === "share" ? shareProgress(parts.cluster, parts.groupId, topics) : groupProgress(parts.cluster, parts.groupId, topics)
+
+/** One look at every partition: position and lag into the flow's state and metrics. */
+export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError> =>
+  Effect.gen(function*() {
+    const topics = parts.topics()
+    if (topics.length === 0) return
+    const [ends, starts, progress] = yield* Effect.all([
+      endOffsets(parts.cluster, topics, parts.committed),
+      startOffsets(parts.cluster, topics),
+      progressOf(parts, topics)
+    ], { concurrency: "unbounded" })
+    for (const topic of topics) {
+      for (let partition = 0; partition < topic.partitions; partition++) {
+        const name = partitionName(topic.source, partition)
+        const end = ends.get(name)
+        if (end === undefined) continue
+        // What the log no longer holds is not behind us, it is gone.
+        const position = Math.max(progress.get(name) ?? 0, starts.get(name) ?? 0)
+        const state = parts.state.partition(topic.source, partition, topic.target)
+        state.position = position
+        state.lag = Math.max(0, end - position)
+        parts.onLag(topic.source, partition, state.lag)
+      }
+    }
+  })
+
+/** What has to be reached: the ends at the start, of partitions that held anything. */
+export type Goal = Map<string, number>
+
+/** Takes the goal of `--until-caught-up`: every record that the source holds now. */
+export const takeGoal = (parts: ProgressParts): Effect.Effect<Goal, WireError> =>
+  Effect.gen(function*() {
+    const topics = parts.topics()
+    const goal: Goal = new Map()
+    if (topics.length === 0) return goal
+    const ends = yield* endOffsets(parts.cluster, topics, parts.committed)
+    const starts = yield* startOffsets(parts.cluster, topics)
+    for (const [name, end] of ends) if (end > (starts.get(name) ?? 0)) goal.set(name, end)
+    return goal
+  })
+
+/** Waits until the group has passed every offset of the goal, then completes `reached`. */
+export const awaitGoal = (parts: ProgressParts, goal: Goal, reached: Deferred.Deferred<void>): Effect.Effect<void, WireError> =>
+  Effect.gen(function*() {
+    const open = new Map(goal)
+    while (open.size > 0) {
+      for (const [name, position] of yield* progressOf(parts, parts.topics())) {
+        const end = open.get(name)
+        if (end !== undefined && position >= end) open.delete(name)
+      }
+      if (open.size > 0) yield* Effect.sleep("200 millis")
+    }
+    yield* Deferred.succeed(reached, undefined)
+  })

@@ -1,0 +1,92 @@
+/**
+ * What a flow knows of itself, for /status, health and the log: one mutable object per flow, changed by its lanes
+ * and read by the HTTP server. Every state that is not "running" carries a reason in words.
+ */
+
+export type FlowStateName = "starting" | "running" | "blocked" | "retrying" | "failed" | "stopping" | "stopped"
+export type PartitionStateName = "running" | "blocked" | "failed"
+
+export interface GuaranteeState {
+  readonly wanted: string
+  readonly effective: string
+  /** "ledger", "kip-1289" or "at-least-once". */
+  readonly binding: string
+  /** Why each binding that was tried cannot hold. */
+  readonly reasons: ReadonlyArray<string>
+}
+
+export interface PartitionState {
+  readonly topic: string
+  readonly partition: number
+  targetTopic: string
+  /** The next source offset that is not known to be mirrored and acknowledged; null until known. */
+  position: number | null
+  lag: number | null
+  mirrored: number
+  state: PartitionStateName
+  reason: string | null
+}
+
+const partitionKey = (topic: string, partition: number): string => `${topic}-${partition}`
+
+export class FlowState {
+  readonly name: string
+  readonly source: string
+  readonly target: string
+  readonly mode: "share" | "consumer"
+  readonly lanes: number
+  state: FlowStateName = "starting"
+  reason: string | null = null
+  sinceMs: number
+  guarantee: GuaranteeState
+  mirrored = 0
+  bytes = 0
+  filtered = 0
+  deadLettered = 0
+  skipped = 0
+  refusedAcknowledgements = 0
+  redelivered = 0
+  readonly partitions = new Map<string, PartitionState>()
+  /** Reasons that hold for a while (the target is down), by who said it. */
+  readonly #stalls = new Map<string, string>()
+
+  constructor(options: { name: string; source: string; target: string; mode: "share" | "consumer"; lanes: number; wanted: string; nowMs: number }) {
+    this.name = options.name
+    this.source = options.source
+    this.target = options.target
+    this.mode = options.mode
+    this.lanes = options.lanes
+    this.sinceMs = options.nowMs
+    this.guarantee = { wanted: options.wanted, effective: "unknown", binding: "none", reasons: [] }
+  }
+
+  become(state: FlowStateName, reason: string | null, nowMs: number): void {
+    if (this.state !== state) this.sinceMs = nowMs
+    this.state = state
+    this.reason = reason
+  }
+
+  /** Marks that bytes do not move, with the reason; `who` ends it with `null`. */
+  stall(who: string, reason: string | null): void {
+    if (reason === null) this.#stalls.delete(who)
+    else this.#stalls.set(who, reason)
+  }
+
+  get stalls(): ReadonlyArray<string> {
+    return [...new Set(this.#stalls.values())]
+  }
+
+  partition(topic: string, partition: number, targetTopic: string): PartitionState {
+    const key = partitionKey(topic, partition)
+    let known = this.partitions.get(key)
+    if (known === undefined) {
+      known = { topic, partition, targetTopic, position: null, lag: null, mirrored: 0, state: "running", reason: null }
+      this.partitions.set(key, known)
+    }
+    return known
+  }
+
+  get blocked(): ReadonlyArray<PartitionState> {
+    return [...this.partitions.values()].filter((p) => p.state !== "running")
+  }
+}
