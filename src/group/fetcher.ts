@@ -1,0 +1,172 @@
+/**
+ * Fetches from one broker: one request in flight, the next one leaves while the last result waits to be taken, within
+ * the broker's share of the byte bound. All partitions of the broker are in every request (a full fetch, no session),
+ * so a long poll never leaves one of them out; those that gave data last come last in the next, so a large partition
+ * starves no other, and a batch above the limits comes whole when its partition's turn comes.
+ */
+import { Clock, Effect } from "effect"
+import { ProtocolError } from "../wire/bytes.ts"
+import { splitBatches } from "../wire/batch/recordBatch.ts"
+import { fetch } from "../wire/messages/fetch.ts"
+import { type RequestOf, type ResponseOf, ZERO_UUID } from "../wire/schema.ts"
+import { SourceRecordError } from "./errors.ts"
+import { adoptLeader, backOff, fetchFrom, moveTo, type PartitionState, recovered, stop } from "./partition.ts"
+import { enqueue, fail, isCurrent, type Shared } from "./shared.ts"
+import { onPartitionCode } from "./steward.ts"
+import { visibleBatches } from "./visibleBatches.ts"
+
+type FetchAnswer = ResponseOf<typeof fetch>
+type PartitionAnswer = FetchAnswer["responses"][number]["partitions"][number]
+
+const OFFSET_OUT_OF_RANGE = 1
+
+/** A partition in a request, with the token its answer must find unchanged. */
+interface Asked {
+  readonly state: PartitionState
+  readonly token: number
+}
+
+const choose = (shared: Shared, broker: number, now: number): ReadonlyArray<Asked> => {
+  const asked: Array<Asked> = []
+  for (const state of shared.partitions.values()) {
+    if (state.stage === "ready" && !state.paused && !state.inFlight && state.notBefore <= now && fetchFrom(state) === broker) {
+      asked.push({ state, token: state.token })
+    }
+  }
+  return asked.sort((a, b) => a.state.turn - b.state.turn)
+}
+
+const bufferedOf = (shared: Shared, broker: number): number => {
+  let bytes = 0
+  for (const state of shared.partitions.values()) if (fetchFrom(state) === broker) bytes += state.buffered
+  return bytes
+}
+
+const buildRequest = (shared: Shared, asked: ReadonlyArray<Asked>, maxBytes: number): RequestOf<typeof fetch> => {
+  const { settings } = shared
+  const topics = new Map<string, { topic: string; topicId: string; partitions: Array<RequestOf<typeof fetch>["topics"][number]["partitions"][number]> }>()
+  for (const { state } of asked) {
+    let topic = topics.get(state.topic)
+    if (topic === undefined) {
+      topic = { topic: state.topic, topicId: state.topicId === "" ? ZERO_UUID : state.topicId, partitions: [] }
+      topics.set(state.topic, topic)
+    }
+    topic.partitions.push({
+      partition: state.partition,
+      currentLeaderEpoch: state.leaderEpoch,
+      fetchOffset: state.position,
+      partitionMaxBytes: settings.partitionMaxBytes
+    })
+  }
+  return {
+    maxWaitMs: settings.fetchMaxWaitMs,
+    minBytes: settings.fetchMinBytes,
+    maxBytes,
+    isolationLevel: settings.readCommitted ? 1 : 0,
+    topics: [...topics.values()],
+    rackId: settings.rack
+  }
+}
+
+/** Data: what may be copied goes into the queue, the position moves. */
+const take = (shared: Shared, state: PartitionState, answer: PartitionAnswer): void => {
+  recovered(state)
+  state.highWatermark = answer.highWatermark
+  state.lastStableOffset = answer.lastStableOffset
+  state.logStart = answer.logStartOffset
+  if (answer.preferredReadReplica >= 0 && answer.preferredReadReplica !== state.replica) state.replica = answer.preferredReadReplica
+  const records = answer.records
+  if (records === null || records.length === 0) return
+  const visible = visibleBatches(splitBatches(records), answer.abortedTransactions ?? [], state.position, shared.settings.readCommitted)
+  if (visible.next === state.position) return
+  const first = state.position
+  const leaderEpoch = visible.leaderEpoch >= 0 ? visible.leaderEpoch : state.positionEpoch
+  state.position = visible.next
+  state.positionEpoch = leaderEpoch
+  state.turn = ++shared.turns
+  enqueue(shared, state, { first, next: visible.next, leaderEpoch, batches: visible.batches, bytes: records.length, abortedRecords: visible.abortedRecords, gap: null })
+}
+
+const refused = (shared: Shared, state: PartitionState, answer: PartitionAnswer, now: number): void => {
+  const { leaderEpoch, leaderId } = answer.currentLeader
+  if (answer.errorCode === OFFSET_OUT_OF_RANGE) {
+    // A follower may be behind: only the leader's word counts.
+    if (state.replica >= 0) state.replica = -1
+    else moveTo(state, "range")
+  } else if (leaderId >= 0 && leaderEpoch > state.leaderEpoch) adoptLeader(state, leaderId, leaderEpoch)
+  else onPartitionCode(shared, state, "Fetch", answer.errorCode, now)
+  shared.work.notify()
+}
+
+const apply = (shared: Shared, { state, token }: Asked, answer: PartitionAnswer, now: number): void => {
+  if (!isCurrent(shared, state) || state.token !== token) return
+  if (answer.errorCode !== 0) return refused(shared, state, answer, now)
+  try {
+    take(shared, state, answer)
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    stop(state, new SourceRecordError({ topic: state.topic, partition: state.partition, offset: state.position, what: error.what }))
+  }
+}
+
+/** Tells the cluster's cache of the leaders that the answer names, with where they listen (KIP-951). */
+const learn = (shared: Shared, answer: FetchAnswer, named: ReadonlyArray<readonly [PartitionState, PartitionAnswer]>): Effect.Effect<void> =>
+  Effect.forEach(named.filter(([, part]) => part.currentLeader.leaderId >= 0), ([state, { currentLeader }]) => {
+    const node = answer.nodeEndpoints.find(({ nodeId }) => nodeId === currentLeader.leaderId)
+    const endpoint = node === undefined ? undefined : { id: node.nodeId, host: node.host, port: node.port, rack: node.rack }
+    return shared.cluster.learnLeader(state.topic, state.partition, { id: currentLeader.leaderId, epoch: currentLeader.leaderEpoch }, endpoint)
+  }, { discard: true })
+
+const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnswer): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const byName = new Map<string, Asked>()
+    for (const one of asked) {
+      byName.set(`${one.state.topic}/${one.state.partition}`, one)
+      byName.set(`${one.state.topicId}/${one.state.partition}`, one)
+    }
+    const pairs: Array<readonly [Asked, PartitionAnswer]> = []
+    for (const topic of answer.responses) {
+      const name = topic.topic === "" ? topic.topicId : topic.topic
+      for (const part of topic.partitions) {
+        const one = byName.get(`${name}/${part.partitionIndex}`)
+        if (one !== undefined) pairs.push([one, part])
+      }
+    }
+    yield* learn(shared, answer, pairs.map(([{ state }, part]) => [state, part]))
+    for (const [one, part] of pairs) apply(shared, one, part, now)
+    if (answer.errorCode !== 0) for (const one of asked) onPartitionCode(shared, one.state, "Fetch", answer.errorCode, now)
+  })
+
+/** Fetches from one broker for as long as the consumer runs. `brokers` says how many share the bound. */
+export const runFetcher = (shared: Shared, broker: number, brokers: () => number): Effect.Effect<never> =>
+  Effect.gen(function*() {
+    const changed = shared.fetchable.next
+    const now = yield* Clock.currentTimeMillis
+    const share = Math.floor(shared.maxBufferedBytes / Math.max(1, brokers()))
+    const asked = bufferedOf(shared, broker) < share ? choose(shared, broker, now) : []
+    if (asked.length === 0) return yield* changed
+    for (const { state } of asked) state.inFlight = true
+    const request = buildRequest(shared, asked, Math.max(1, Math.min(shared.settings.fetchMaxBytes, share)))
+    const withoutIds = request.topics.some((topic) => topic.topicId === ZERO_UUID)
+    yield* shared.cluster.request({ kind: "broker", id: broker }, fetch, request, {
+      purpose: shared.purpose,
+      timeoutMs: shared.requestTimeoutMs + shared.settings.fetchMaxWaitMs,
+      ...(withoutIds ? { maxVersion: 12 } : {})
+    }).pipe(
+      Effect.flatMap((answer) => applyAll(shared, asked, answer)),
+      Effect.catch((error) =>
+        Effect.gen(function*() {
+          if (error._tag === "UnsupportedError" || error._tag === "ProtocolError") return fail(shared, error)
+          if (error._tag === "ConnectionError" && (error.kind === "authentication" || error.kind === "tls")) return fail(shared, error)
+          yield* Effect.logDebug(`group ${shared.groupId}: fetch from broker ${broker}: ${error.message}`)
+          const failedAt = yield* Clock.currentTimeMillis
+          for (const { state } of asked) if (isCurrent(shared, state)) backOff(state, failedAt)
+          shared.work.notify()
+        })
+      ),
+      Effect.ensuring(Effect.sync(() => {
+        for (const { state } of asked) state.inFlight = false
+      }))
+    )
+  }).pipe(Effect.forever)

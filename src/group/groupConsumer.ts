@@ -1,0 +1,293 @@
+/**
+ * A consumer group's member whose records come as raw batches: membership, rebalances and commits by librdkafka
+ * (membership.ts), bytes by our own Fetch (fetcher.ts).
+ *
+ * Guarantees:
+ * 1. Order: what poll gives of a partition is contiguous and in order, across polls too, within a generation.
+ * 2. Nothing is committed that was not confirmed through `commit`, nor what was read under an assignment that is over.
+ * 3. Before partitions are given up, `onRevoke` runs (bounded), then what is confirmed is committed (bounded); when
+ *    they were lost instead, nothing is committed. What was not committed comes again to the new owner.
+ * 4. Records that the source no longer has are never skipped in silence: see gap.ts and on.source.gap.
+ * 5. Closing the scope commits what is confirmed and leaves the group, within bounds, also on interruption.
+ */
+import { Deferred, Effect, FiberMap, Semaphore, type Scope } from "effect"
+import type { Cluster } from "../wire/cluster.ts"
+import type { WireError } from "../wire/errors.ts"
+import { type ClientSettings, integer, parseClientConfig, parsing, type SettingsError } from "../wire/settings.ts"
+import { CommitBook, type Confirmed } from "./commitBook.ts"
+import { type CommitOutcome, flush, runCommitter } from "./committer.ts"
+import type { GapError, MembershipError, PartitionProblem } from "./errors.ts"
+import { runFetcher } from "./fetcher.ts"
+import { type GroupProtocol, librdkafkaConf } from "./librdkafkaConf.ts"
+import { makeMembership, type MakeMembership, type MembershipHandlers } from "./membership.ts"
+import { fetchFrom, moveTo, newPartition, type PartitionState, type Stage } from "./partition.ts"
+import { partitionKey, type TopicPartition } from "./position.ts"
+import { parseGroupSettings } from "./settings.ts"
+import { dropBuffered, fail, type Fetched, type Shared } from "./shared.ts"
+import { Signal } from "./signal.ts"
+import { runSteward } from "./steward.ts"
+
+export interface GroupConsumerOptions {
+  readonly cluster: Cluster
+  /** The cluster's settings with consumer.override.* over them, in Kafka's names. */
+  readonly settings: ClientSettings
+  readonly groupId: string
+  /** "classic" works with every broker; "consumer" is KIP-848 (brokers 4.0 and newer). */
+  readonly protocol: GroupProtocol
+  readonly onSourceGap: "fail" | "continue"
+  /** Part of the connections' purpose: unique in the process (a lane's name). */
+  readonly name: string
+  /**
+   * Called before partitions are given up, while they are still ours: finish or drop what is in flight of them and
+   * confirm what is done. Interrupted when the bound passes. poll gives nothing of them any more.
+   */
+  readonly onRevoke?: (partitions: ReadonlyArray<TopicPartition>) => Effect.Effect<void>
+  /** Called when partitions are gone already: drop everything. */
+  readonly onLost?: (partitions: ReadonlyArray<TopicPartition>) => Effect.Effect<void>
+  /** Called for each gap that is gone over (on.source.gap: continue). */
+  readonly onGap?: (gap: GapError) => void
+  /** offset.flush.interval.ms: the most time between a confirmation and its commit. Default 1000. */
+  readonly commitIntervalMs?: number
+  /** Bytes fetched and not yet polled, in all. Default 64 MiB. */
+  readonly maxBufferedBytes?: number
+  /** How soon new partitions of a subscribed topic are seen. Default 5000. */
+  readonly refreshTopicsMs?: number
+  /** For tests. */
+  readonly membership?: MakeMembership
+}
+
+export interface PartitionView extends TopicPartition {
+  readonly stage: Stage
+  readonly paused: boolean
+  /** Next offset to fetch; -1 until known. */
+  readonly position: number
+  /** -1: the group has none. */
+  readonly committed: number
+  /** -1 until the first answer. */
+  readonly highWatermark: number
+  readonly lastStableOffset: number
+  readonly logStartOffset: number
+  /** Why it stands still; null when it does not. */
+  readonly problem: PartitionProblem | null
+  readonly generation: number
+}
+
+export type GroupError = MembershipError | WireError
+
+export interface GroupConsumer {
+  /** Replaces the topics; may change while running, without disturbing the partitions of topics that stay. */
+  readonly subscribe: (topics: ReadonlyArray<string>) => Effect.Effect<void, MembershipError>
+  /** What is there, up to `maxBytes` (at least one piece), or as soon as something is; empty after `maxWaitMs`. */
+  readonly poll: (options: { readonly maxWaitMs: number; readonly maxBytes: number }) => Effect.Effect<ReadonlyArray<Fetched>, GroupError>
+  /**
+   * These are safe on the target: they will be committed. Answers how many were dropped because their assignment is
+   * over. A position above what poll gave is a defect.
+   */
+  readonly commit: (positions: ReadonlyArray<Confirmed>) => Effect.Effect<number>
+  /** Commits what is confirmed, now. */
+  readonly flush: Effect.Effect<CommitOutcome>
+  /** Fetches nothing of these and gives nothing of them out, until resumed; what was fetched is fetched again. */
+  readonly pause: (partitions: ReadonlyArray<TopicPartition>) => Effect.Effect<void>
+  readonly resume: (partitions: ReadonlyArray<TopicPartition>) => Effect.Effect<void>
+  /** What is assigned now, with positions, ends and problems. */
+  readonly partitions: Effect.Effect<ReadonlyArray<PartitionView>>
+}
+
+const COMMIT_TIMEOUT_MS = 10_000
+const CLOSE_TIMEOUT_MS = 10_000
+
+const view = (shared: Shared, state: PartitionState): PartitionView => ({
+  topic: state.topic,
+  partition: state.partition,
+  stage: state.stage,
+  paused: state.paused,
+  position: state.position,
+  committed: shared.book.committed(state),
+  highWatermark: state.highWatermark,
+  lastStableOffset: state.lastStableOffset,
+  logStartOffset: state.logStart,
+  problem: state.problem,
+  generation: state.generation
+})
+
+const takeReady = (shared: Shared, maxBytes: number): ReadonlyArray<Fetched> => {
+  const taken: Array<Fetched> = []
+  let bytes = 0
+  while (shared.ready.length > taken.length) {
+    const piece = shared.ready[taken.length] as Fetched
+    if (taken.length > 0 && bytes + piece.bytes > maxBytes) break
+    bytes += piece.bytes
+    taken.push(piece)
+    const state = shared.partitions.get(partitionKey(piece))
+    if (state?.generation !== piece.generation) continue
+    state.buffered -= piece.bytes
+    state.deliveredTo = piece.next
+  }
+  shared.ready.splice(0, taken.length)
+  if (taken.length > 0) shared.fetchable.notify()
+  return taken
+}
+
+const poll = (shared: Shared) => ({ maxBytes, maxWaitMs }: { readonly maxWaitMs: number; readonly maxBytes: number }): Effect.Effect<ReadonlyArray<Fetched>, GroupError> =>
+  Effect.suspend(() => {
+    const wait: Effect.Effect<ReadonlyArray<Fetched>> = Effect.suspend(() => {
+      const arrived = shared.arrived.next
+      const taken = takeReady(shared, maxBytes)
+      return taken.length > 0 ? Effect.succeed(taken) : arrived.pipe(Effect.andThen(wait))
+    })
+    return wait.pipe(
+      Effect.timeoutOrElse({ duration: maxWaitMs, orElse: () => Effect.succeed([]) }),
+      Effect.raceFirst(Deferred.await(shared.failure))
+    )
+  })
+
+const confirm = (shared: Shared) => (positions: ReadonlyArray<Confirmed>): Effect.Effect<number> =>
+  Effect.sync(() => {
+    let dropped = 0
+    for (const position of positions) {
+      const state = shared.partitions.get(partitionKey(position))
+      if (state?.generation === position.generation && position.offset > state.deliveredTo) {
+        throw new Error(`${state.key}: offset ${position.offset} is confirmed, but only what is below ${state.deliveredTo} was given out`)
+      }
+      if (!shared.book.confirm(position)) dropped++
+    }
+    return dropped
+  })
+
+const remove = (shared: Shared, partitions: ReadonlyArray<TopicPartition>): void => {
+  for (const at of partitions) {
+    const state = shared.partitions.get(partitionKey(at))
+    if (state === undefined) continue
+    moveTo(state, "revoked")
+    dropBuffered(shared, state)
+    shared.partitions.delete(state.key)
+    shared.book.forget(state)
+  }
+}
+
+/** What a rebalance does to the consumer. `commitNow` is bounded. */
+const rebalancing = (shared: Shared, options: GroupConsumerOptions, hookMs: number, commitNow: Effect.Effect<CommitOutcome>): MembershipHandlers => ({
+  assigned: (partitions) =>
+    Effect.sync(() => {
+      for (const at of partitions) {
+        const state = newPartition(at, ++shared.generations)
+        shared.partitions.set(state.key, state)
+      }
+      shared.work.notify()
+    }),
+  revoked: (partitions) =>
+    Effect.suspend(() => {
+      for (const at of partitions) {
+        const state = shared.partitions.get(partitionKey(at))
+        if (state === undefined) continue
+        moveTo(state, "revoked")
+        dropBuffered(shared, state)
+      }
+      const hook = options.onRevoke?.(partitions) ?? Effect.void
+      return hook.pipe(
+        Effect.timeoutOrElse({ duration: hookMs, orElse: () => Effect.logWarning(`group ${shared.groupId}: what is in flight did not end within ${hookMs} ms; it is dropped`) }),
+        Effect.andThen(commitNow),
+        Effect.flatMap((outcome) => outcome.kind === "committed" ? Effect.void : Effect.logInfo(`group ${shared.groupId}: partitions were given up without a commit; their last records come again: ${outcome.error.message}`)),
+        Effect.ensuring(Effect.sync(() => remove(shared, partitions)))
+      )
+    }),
+  lost: (partitions) =>
+    Effect.suspend(() => {
+      remove(shared, partitions)
+      return options.onLost?.(partitions) ?? Effect.void
+    }),
+  failed: (error) => Effect.sync(() => fail(shared, error))
+})
+
+const setPaused = (shared: Shared, paused: boolean) => (partitions: ReadonlyArray<TopicPartition>): Effect.Effect<void> =>
+  Effect.sync(() => {
+    for (const at of partitions) {
+      const state = shared.partitions.get(partitionKey(at))
+      if (state === undefined || state.paused === paused) continue
+      state.paused = paused
+      if (paused) dropBuffered(shared, state)
+    }
+    shared.fetchable.notify()
+  })
+
+/** Partitions that were there when we subscribed for the first time: only they may be skipped by auto.offset.reset latest. */
+const rememberStart = (cluster: Cluster, topics: ReadonlyArray<string>, counts: Map<string, number>): Effect.Effect<void> =>
+  cluster.topics(topics).pipe(
+    Effect.map((found) => {
+      for (const [name, topic] of found) counts.set(name, topic.partitions.length)
+    }),
+    Effect.catch((error) => Effect.logDebug(error.message))
+  )
+
+const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"], requestTimeoutMs: number, counts: ReadonlyMap<string, number>): Shared => ({
+  cluster: options.cluster,
+  groupId: options.groupId,
+  settings,
+  onSourceGap: options.onSourceGap,
+  purpose: `fetch:${options.name}`,
+  requestTimeoutMs,
+  maxBufferedBytes: options.maxBufferedBytes ?? 64 * 1024 * 1024,
+  partitions: new Map(),
+  ready: [],
+  book: new CommitBook(),
+  onGap: options.onGap ?? (() => {}),
+  existedAtStart: (at) => at.partition < (counts.get(at.topic) ?? 0),
+  work: new Signal(),
+  fetchable: new Signal(),
+  arrived: new Signal(),
+  failure: Deferred.makeUnsafe(),
+  generations: 0,
+  turns: 0
+})
+
+/**
+ * Connects and returns; joins with the first `subscribe`.
+ * @see KIP-62 (max.poll.interval.ms), KIP-320 (truncation), KIP-429 (incremental rebalances), KIP-848
+ */
+export const makeGroupConsumer = (options: GroupConsumerOptions): Effect.Effect<GroupConsumer, GroupError | SettingsError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const settings = yield* parseGroupSettings(options.settings)
+    const client = yield* parseClientConfig(options.settings)
+    const sessionMs = yield* parsing(() => integer(options.settings, "session.timeout.ms", 45_000, 1, 2_147_483_647))
+    const counts = new Map<string, number>()
+    const shared = makeShared(options, settings, client.requestTimeoutMs, counts)
+    // The group waits for us as long as max.poll.interval.ms; lanes that wait for one another should not.
+    const revokeMs = Math.max(1_000, Math.min(30_000, Math.floor(settings.maxPollIntervalMs / 3), Math.floor(sessionMs / 2)))
+    const one = Semaphore.makeUnsafe(1)
+    let membership: Effect.Success<ReturnType<MakeMembership>>
+    const commitNow = (timeoutMs: number) => Effect.suspend(() => flush(shared, membership, one, timeoutMs))
+    const conf = librdkafkaConf(options.settings, { groupId: options.groupId, protocol: options.protocol, metadataRefreshMs: options.refreshTopicsMs ?? 5_000, security: {} })
+    membership = yield* (options.membership ?? makeMembership)({
+      groupId: options.groupId,
+      conf,
+      connectTimeoutMs: client.apiTimeoutMs,
+      revokeTimeoutMs: revokeMs,
+      closeTimeoutMs: CLOSE_TIMEOUT_MS,
+      pollIntervalMs: 50
+    }, rebalancing(shared, options, Math.floor(revokeMs * 0.6), commitNow(Math.floor(revokeMs * 0.3))))
+    yield* Effect.addFinalizer(() => commitNow(COMMIT_TIMEOUT_MS).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS * 2), Effect.andThen(options.cluster.release(shared.purpose))))
+    const fetchers = yield* FiberMap.make<number>()
+    const brokers = () => new Set([...shared.partitions.values()].map(fetchFrom).filter((id) => id >= 0))
+    // A fiber that breaks must not leave the owner waiting: poll dies with it.
+    const guard = (work: Effect.Effect<never>): Effect.Effect<unknown> => work.pipe(Effect.catchDefect((defect) => Deferred.die(shared.failure, defect)))
+    const settled = Effect.suspend(() => {
+      shared.fetchable.notify()
+      return Effect.forEach(brokers(), (id) => FiberMap.run(fetchers, id, guard(runFetcher(shared, id, () => brokers().size)), { onlyIfMissing: true }), { discard: true })
+    })
+    yield* Effect.forkScoped(guard(runSteward(shared, membership, settled)))
+    yield* Effect.forkScoped(guard(runCommitter(shared, membership, one, options.commitIntervalMs ?? 1_000, COMMIT_TIMEOUT_MS)))
+    let started = settings.offsetReset === "earliest"
+    return {
+      subscribe: (topics) => {
+        const first = !started && topics.length > 0
+        started ||= first
+        return first ? rememberStart(options.cluster, topics, counts).pipe(Effect.andThen(membership.subscribe(topics))) : membership.subscribe(topics)
+      },
+      poll: poll(shared),
+      commit: confirm(shared),
+      flush: commitNow(COMMIT_TIMEOUT_MS),
+      pause: setPaused(shared, true),
+      resume: setPaused(shared, false),
+      partitions: Effect.sync(() => [...shared.partitions.values()].map((state) => view(shared, state)))
+    }
+  })

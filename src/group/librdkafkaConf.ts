@@ -1,0 +1,63 @@
+/**
+ * From settings in Kafka's (Java's) names to those of librdkafka, for a member that fetches nothing by itself.
+ * Pure. What librdkafka does not know under Java's name is translated; what is only of use for reading records is
+ * left out (they are not read through it).
+ */
+import { type ClientSettings, text } from "../wire/settings.ts"
+
+export type GroupProtocol = "classic" | "consumer"
+
+/** Same name, same meaning in both. */
+const SAME: ReadonlyArray<string> = [
+  "bootstrap.servers", "client.id", "client.rack", "client.dns.lookup", "group.instance.id", "max.poll.interval.ms",
+  "metadata.max.age.ms", "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms",
+  "connections.max.idle.ms", "socket.connection.setup.timeout.ms", "metadata.recovery.strategy"
+]
+/** Only the classic protocol has them on the client's side; with KIP-848 librdkafka refuses them. */
+const CLASSIC: ReadonlyArray<string> = ["session.timeout.ms", "heartbeat.interval.ms"]
+const ASSIGNORS: ReadonlyMap<string, string> = new Map([
+  ["org.apache.kafka.clients.consumer.CooperativeStickyAssignor", "cooperative-sticky"],
+  ["org.apache.kafka.clients.consumer.RangeAssignor", "range"],
+  ["org.apache.kafka.clients.consumer.RoundRobinAssignor", "roundrobin"]
+])
+
+export interface ConfOptions {
+  readonly groupId: string
+  readonly protocol: GroupProtocol
+  /** How soon new partitions of a topic are seen, milliseconds. */
+  readonly metadataRefreshMs: number
+  /** The connection's security in librdkafka's names (security.* , sasl.*, ssl.*). */
+  readonly security: Readonly<Record<string, string | number | boolean>>
+}
+
+const strategy = (settings: ClientSettings): string =>
+  (text(settings, "partition.assignment.strategy") ?? "cooperative-sticky").split(",").map((name) => {
+    const trimmed = name.trim()
+    return ASSIGNORS.get(trimmed) ?? trimmed
+  }).join(",")
+
+/** The native consumer's configuration. Unknown values are refused by librdkafka when the client is made. */
+export const librdkafkaConf = (settings: ClientSettings, options: ConfOptions): Readonly<Record<string, string | number | boolean>> => {
+  const conf: Record<string, string | number | boolean> = { ...options.security }
+  for (const name of options.protocol === "classic" ? [...SAME, ...CLASSIC] : SAME) {
+    const value = settings[name]
+    if (value !== undefined && value !== "") conf[name] = value
+  }
+  conf["group.id"] = options.groupId
+  conf["group.protocol"] = options.protocol
+  if (options.protocol === "classic") conf["partition.assignment.strategy"] = strategy(settings)
+  else {
+    const assignor = text(settings, "group.remote.assignor")
+    if (assignor !== undefined) conf["group.remote.assignor"] = assignor
+  }
+  conf["enable.auto.commit"] = false
+  conf["enable.auto.offset.store"] = false
+  conf["topic.metadata.refresh.interval.ms"] = options.metadataRefreshMs
+  conf["topic.metadata.refresh.fast.interval.ms"] = 250
+  conf["allow.auto.create.topics"] = false
+  conf["log_level"] = 4
+  // Between assignment and pause a fetch may slip out: it must be small.
+  conf["queued.min.messages"] = 1
+  conf["fetch.message.max.bytes"] = 1_024
+  return conf
+}

@@ -1,0 +1,290 @@
+/**
+ * Brings partitions to where they can be fetched, and back there after something changed: leaders, starting
+ * positions, validation of positions after a change of leaders (KIP-320), positions out of range.
+ *
+ * One fiber, woken when a partition's stage changes; requests are made for all partitions of a leader at once. What
+ * passes by itself is tried again with back-off, for the partitions concerned only; what does not pass ends either
+ * the partition (a problem in its state) or the consumer (a missing right, an answer that is no answer).
+ */
+import { Clock, Effect } from "effect"
+import type { BrokerError, WireError } from "../wire/errors.ts"
+import { kafkaError } from "../wire/kafkaErrors.ts"
+import { listOffsets } from "../wire/messages/listOffsets.ts"
+import { offsetForLeaderEpoch } from "../wire/messages/offsetForLeaderEpoch.ts"
+import { BrokerError as BrokerErrorClass } from "../wire/errors.ts"
+import { PositionError, SourceRecordError } from "./errors.ts"
+import { judgeEpoch, judgeOutOfRange, makeGap } from "./gap.ts"
+import type { Membership } from "./membership.ts"
+import { adoptLeader, backOff, moveTo, type PartitionState, recovered, stop } from "./partition.ts"
+import { fail, isCurrent, passGap, type Shared } from "./shared.ts"
+
+const EARLIEST = -2
+const LATEST = -1
+const COMMITTED_TIMEOUT_MS = 30_000
+
+type States = ReadonlyArray<PartitionState>
+
+const passes = (error: WireError): boolean => {
+  if (error._tag === "ConnectionError") return error.kind !== "authentication" && error.kind !== "tls"
+  return error._tag === "BrokerError" && ["retriable", "refresh", "coordinator"].includes(error.class)
+}
+
+/** An effect about some partitions: its failure is theirs when it passes, the consumer's when not. */
+const about = (shared: Shared, states: States, effect: Effect.Effect<void, WireError>): Effect.Effect<void> =>
+  effect.pipe(Effect.catch((error) =>
+    Effect.gen(function*() {
+      if (!passes(error)) return fail(shared, error)
+      yield* Effect.logDebug(`group ${shared.groupId}: ${error.message}`)
+      const now = yield* Clock.currentTimeMillis
+      for (const state of states) if (isCurrent(shared, state)) backOff(state, now)
+    })
+  ))
+
+/** A code in a partition's part of an answer. */
+export const onPartitionCode = (shared: Shared, state: PartitionState, api: string, code: number, now: number): void => {
+  const error: BrokerError = new BrokerErrorClass({ api, code, subject: state.key, detail: null })
+  switch (kafkaError(code).class) {
+    case "authorization":
+      return fail(shared, error)
+    case "retriable":
+    case "refresh":
+    case "coordinator":
+    case "fenced":
+      return backOff(state, now)
+    default:
+      // The broker's own trouble (-1) is worth another try; it is seen in the log until then.
+      if (code === -1) return backOff(state, now)
+      return stop(state, new SourceRecordError({ topic: state.topic, partition: state.partition, offset: Math.max(0, state.position), what: error.message }))
+  }
+}
+
+const refreshLeaders = (shared: Shared, states: States): Effect.Effect<void> => {
+  const names = [...new Set(states.map((state) => state.topic))]
+  return about(shared, states, Effect.gen(function*() {
+    const topics = yield* shared.cluster.topics(names)
+    const now = yield* Clock.currentTimeMillis
+    for (const state of states) {
+      if (!isCurrent(shared, state)) continue
+      const topic = topics.get(state.topic)
+      const partition = topic?.partitions.find((p) => p.partition === state.partition)
+      if (topic === undefined || partition === undefined || partition.leader < 0) {
+        backOff(state, now)
+        continue
+      }
+      if (state.topicId !== "" && state.topicId !== topic.id && state.position >= 0) {
+        state.recreated = true
+        moveTo(state, "range")
+      }
+      state.topicId = topic.id
+      adoptLeader(state, partition.leader, partition.leaderEpoch)
+    }
+  }))
+}
+
+const byLeader = (states: States): ReadonlyArray<readonly [number, Array<PartitionState>]> => {
+  const groups = new Map<number, Array<PartitionState>>()
+  for (const state of states) {
+    const group = groups.get(state.leader)
+    if (group === undefined) groups.set(state.leader, [state])
+    else group.push(state)
+  }
+  return [...groups]
+}
+
+const byTopic = <A>(states: States, part: (state: PartitionState) => A): ReadonlyArray<{ readonly name: string; readonly parts: ReadonlyArray<A> }> => {
+  const topics = new Map<string, Array<A>>()
+  for (const state of states) {
+    const parts = topics.get(state.topic)
+    if (parts === undefined) topics.set(state.topic, [part(state)])
+    else parts.push(part(state))
+  }
+  return [...topics].map(([name, parts]) => ({ name, parts }))
+}
+
+interface Listed {
+  readonly offset: number
+  readonly leaderEpoch: number
+}
+
+/** Asks each leader for one offset of each of its partitions. Partitions with an error are absent, and dealt with. */
+const list = (shared: Shared, states: States, timestamp: number, readCommitted: boolean): Effect.Effect<ReadonlyMap<string, Listed>> =>
+  Effect.gen(function*() {
+    const found = new Map<string, Listed>()
+    yield* Effect.forEach(byLeader(states), ([leader, group]) =>
+      about(shared, group, Effect.gen(function*() {
+        const topics = byTopic(group, (state) => ({ partitionIndex: state.partition, currentLeaderEpoch: state.leaderEpoch, timestamp }))
+        const answer = yield* shared.cluster.request({ kind: "broker", id: leader }, listOffsets, {
+          replicaId: -1,
+          isolationLevel: readCommitted ? 1 : 0,
+          topics: topics.map(({ name, parts }) => ({ name, partitions: parts }))
+        })
+        const now = yield* Clock.currentTimeMillis
+        for (const topic of answer.topics) {
+          for (const part of topic.partitions) {
+            const state = shared.partitions.get(`${topic.name}-${part.partitionIndex}`)
+            if (state === undefined || !isCurrent(shared, state)) continue
+            if (part.errorCode !== 0) onPartitionCode(shared, state, "ListOffsets", part.errorCode, now)
+            else found.set(state.key, { offset: part.offset, leaderEpoch: part.leaderEpoch })
+          }
+        }
+      })), { concurrency: "unbounded", discard: true })
+    return found
+  })
+
+/** The offset that the policy names for partitions the group has no offset of. */
+const reset = (shared: Shared, states: States): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const { offsetReset, readCommitted } = shared.settings
+    if (offsetReset === "none") {
+      for (const state of states) stop(state, new PositionError({ topic: state.topic, partition: state.partition, groupId: shared.groupId }))
+      return
+    }
+    const skip = (state: PartitionState) => shared.existedAtStart(state)
+    const early = offsetReset === "earliest" ? states : states.filter((state) => !skip(state))
+    const late = offsetReset === "earliest" ? [] : states.filter(skip)
+    const since = typeof offsetReset === "object" ? (yield* Clock.currentTimeMillis) - offsetReset.backMs : LATEST
+    const place = (group: States, listed: ReadonlyMap<string, Listed>) => {
+      for (const state of group) {
+        const found = listed.get(state.key)
+        if (found !== undefined && found.offset >= 0 && isCurrent(shared, state)) start(shared, state, found.offset, -1, -1)
+      }
+    }
+    if (early.length > 0) place(early, yield* list(shared, early, EARLIEST, false))
+    if (late.length === 0) return
+    const listed = yield* list(shared, late, since, readCommitted)
+    place(late, listed)
+    // No record is as young as the duration says: the end it is.
+    const empty = late.filter((state) => listed.get(state.key)?.offset === -1)
+    if (empty.length > 0) place(empty, yield* list(shared, empty, LATEST, readCommitted))
+    // A start that skips records must not move when we restart before the first record comes.
+    for (const state of late) {
+      if (state.position >= 0) shared.book.confirm({ topic: state.topic, partition: state.partition, offset: state.position, leaderEpoch: -1, generation: state.generation })
+    }
+  })
+
+const start = (shared: Shared, state: PartitionState, position: number, epoch: number, committed: number): void => {
+  state.position = position
+  state.positionEpoch = epoch
+  state.deliveredTo = position
+  recovered(state)
+  shared.book.open(state, state.generation, committed)
+  moveTo(state, "validate")
+}
+
+const locate = (shared: Shared, membership: Membership, states: States): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const known = new Map((yield* membership.committed(states, COMMITTED_TIMEOUT_MS)).map((p) => [`${p.topic}-${p.partition}`, p]))
+    const fresh: Array<PartitionState> = []
+    for (const state of states) {
+      if (!isCurrent(shared, state)) continue
+      const committed = known.get(state.key)
+      if (committed === undefined) fresh.push(state)
+      else {
+        start(shared, state, committed.offset, committed.leaderEpoch, committed.offset)
+        if (topicIdOf(committed.metadata, state.topicId) !== state.topicId) {
+          state.recreated = true
+          moveTo(state, "range")
+        }
+      }
+    }
+    if (fresh.length > 0) yield* reset(shared, fresh)
+  }).pipe(Effect.catchTag("MembershipError", (error) =>
+    Effect.gen(function*() {
+      if (!error.retriable && !error.rebalanced) return fail(shared, error)
+      yield* Effect.logDebug(error.message)
+      const now = yield* Clock.currentTimeMillis
+      for (const state of states) if (isCurrent(shared, state)) backOff(state, now)
+    })
+  ))
+
+/** What is committed beside an offset: the id of the topic it belongs to, so that a topic created anew is noticed. */
+export const commitMetadata = (topicId: string): string => /^A*$/.test(topicId) ? "" : `topic.id=${topicId}`
+const topicIdOf = (metadata: string, fallback: string): string => /^topic\.id=([\w-]{22})$/.exec(metadata)?.[1] ?? fallback
+
+/** Positions whose last record an older leader wrote: is it still there? */
+const validate = (shared: Shared, states: States): Effect.Effect<void> => {
+  const doubtful = states.filter((state) => state.positionEpoch >= 0 && state.leaderEpoch >= 0)
+  for (const state of states) if (!doubtful.includes(state)) moveTo(state, "ready")
+  return Effect.forEach(byLeader(doubtful), ([leader, group]) =>
+    about(shared, group, Effect.gen(function*() {
+      const topics = byTopic(group, (state) => ({ partition: state.partition, currentLeaderEpoch: state.leaderEpoch, leaderEpoch: state.positionEpoch }))
+      const answer = yield* shared.cluster.request({ kind: "broker", id: leader }, offsetForLeaderEpoch, {
+        replicaId: -1,
+        topics: topics.map(({ name, parts }) => ({ topic: name, partitions: parts }))
+      }).pipe(Effect.catchTag("UnsupportedError", () => Effect.succeed(null)))
+      const now = yield* Clock.currentTimeMillis
+      if (answer === null) {
+        for (const state of group) moveTo(state, "ready")
+        return
+      }
+      for (const topic of answer.topics) {
+        for (const part of topic.partitions) {
+          const state = shared.partitions.get(`${topic.topic}-${part.partition}`)
+          if (state === undefined || state.stage !== "validate") continue
+          if (part.errorCode !== 0) {
+            onPartitionCode(shared, state, "OffsetForLeaderEpoch", part.errorCode, now)
+            continue
+          }
+          const gap = judgeEpoch(state, state.position, part)
+          if (gap === null) moveTo(state, "ready")
+          else passGap(shared, state, gap, part.leaderEpoch)
+        }
+      }
+    })), { concurrency: "unbounded", discard: true })
+}
+
+/** Positions that a broker refused, or that belong to a topic that is no more. */
+const judgeRange = (shared: Shared, states: States): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const starts = yield* list(shared, states, EARLIEST, false)
+    const ends = yield* list(shared, states, LATEST, false)
+    for (const state of states) {
+      const first = starts.get(state.key)
+      const last = ends.get(state.key)
+      if (first === undefined || last === undefined || state.stage !== "range" || !isCurrent(shared, state)) continue
+      recovered(state)
+      state.logStart = first.offset
+      const gap = state.recreated
+        ? makeGap(state, "recreated", state.position, first.offset)
+        : judgeOutOfRange(state, state.position, { start: first.offset, end: last.offset })
+      if (gap === null) moveTo(state, "ready")
+      else passGap(shared, state, gap, -1)
+    }
+  })
+
+/** One round over all partitions that wait for something. */
+const round = (shared: Shared, membership: Membership): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const due = (wanted: (state: PartitionState) => boolean): States =>
+      [...shared.partitions.values()].filter((state) => state.stage !== "stopped" && state.stage !== "revoked" && state.notBefore <= now && wanted(state))
+    const step = (stage: PartitionState["stage"], work: (states: States) => Effect.Effect<void>) => {
+      const states = due((state) => state.stage === stage && state.leader >= 0)
+      return states.length === 0 ? Effect.void : work(states)
+    }
+    const leaderless = due((state) => state.leader < 0)
+    if (leaderless.length > 0) yield* refreshLeaders(shared, leaderless)
+    yield* Effect.suspend(() => step("locate", (states) => locate(shared, membership, states)))
+    yield* Effect.suspend(() => step("range", (states) => judgeRange(shared, states)))
+    yield* Effect.suspend(() => step("validate", (states) => validate(shared, states)))
+  })
+
+/** Milliseconds until a partition is due; Infinity when none waits. */
+const untilDue = (shared: Shared, now: number): number => {
+  let wait = Infinity
+  for (const state of shared.partitions.values()) {
+    if (state.stage === "stopped" || state.stage === "revoked" || (state.stage === "ready" && state.leader >= 0)) continue
+    wait = Math.min(wait, Math.max(10, state.notBefore - now))
+  }
+  return wait
+}
+
+/** Runs for as long as the consumer. `settled` is called after each round: partitions may be ready now. */
+export const runSteward = (shared: Shared, membership: Membership, settled: Effect.Effect<void>): Effect.Effect<never> =>
+  Effect.gen(function*() {
+    const changed = shared.work.next
+    yield* round(shared, membership)
+    yield* settled
+    const wait = untilDue(shared, yield* Clock.currentTimeMillis)
+    yield* wait === Infinity ? changed : changed.pipe(Effect.timeoutOption(wait), Effect.asVoid)
+  }).pipe(Effect.forever)
