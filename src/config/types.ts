@@ -6,8 +6,8 @@
  * patterns compile), so the rest of the program does not check again.
  */
 
-/** Kafka's own setting names to values, as text. Secrets are in here: log it only through `redacted`. */
-export type ClientSettingValues = ReadonlyMap<string, string>
+/** Kafka's own setting names to values, as text. Secrets are in here: log it only through `redactSettings`. */
+export type ClientSettingValues = Readonly<Record<string, string>>
 
 export interface ResolvedCluster {
   readonly alias: string
@@ -110,6 +110,8 @@ export interface ResolvedConfig {
   /** null: no HTTP server. */
   readonly http: { readonly host: string; readonly port: number } | null
   readonly log: { readonly level: LogLevel; readonly format: LogFormat }
-  /** The longest of the flows': how long a stop may take in all. */
+  /** The longest of the flows' that run: how long a stop may take in all. */
   readonly shutdownTimeoutMs: number
+  /** Settings that have no effect, in sentences, to be logged once at start. */
+  readonly warnings: ReadonlyArray<string>
 }

@@ -1,0 +1,99 @@
+/**
+ * Reads a configuration file from the disk: the file, the properties files that it refers to, the environment.
+ *
+ * Guarantee: `loadConfig` either gives a configuration that is consistent in itself, or fails with a ConfigError that
+ * lists everything that is wrong (exit code 2). It connects to nothing and changes nothing.
+ */
+import { Effect, Result } from "effect"
+import { readFile } from "node:fs/promises"
+import { dirname, resolve } from "node:path"
+import { isSecretSetting, parseClientConfig, type SettingsError } from "../wire/settings.ts"
+import { parseSecurity } from "../wire/security.ts"
+import { resolveFile } from "./file.ts"
+import { ConfigError, type Problem, problem } from "./problems.ts"
+import { looksLikeProperties, readProperties } from "./properties.ts"
+import { type Environment, type LoadedFile, referencedFiles, replaceReferences } from "./references.ts"
+import { readTree } from "./tree.ts"
+import type { ResolvedCluster, ResolvedConfig } from "./types.ts"
+
+/** A configuration is text; this is far above any. */
+const MAX_BYTES = 10_000_000
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EACCES: "permission denied",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of its path is not a folder",
+  ELOOP: "its symbolic links go in circles"
+}
+
+/** The text of a file, or why it cannot be read, in words. */
+const readText = (path: string): Effect.Effect<string, string> =>
+  Effect.tryPromise({
+    try: async () => {
+      const bytes = await readFile(path)
+      return { tooLarge: bytes.length > MAX_BYTES, text: bytes.length > MAX_BYTES ? "" : bytes.toString("utf8") }
+    },
+    catch: (cause) => {
+      const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)
+      return REASONS[code] ?? code
+    }
+  }).pipe(Effect.flatMap(({ tooLarge, text }) => tooLarge ? Effect.fail(`it is larger than ${MAX_BYTES} bytes`) : Effect.succeed(text)))
+
+const loadProperties = (path: string, folder: string): Effect.Effect<LoadedFile> =>
+  readText(resolve(folder, path)).pipe(
+    Effect.map((text): LoadedFile => {
+      const file = readProperties(text)
+      return file.malformed.length === 0 ? { ok: true, file } : { ok: false, why: `line ${file.malformed[0]} has a malformed \\u escape` }
+    }),
+    Effect.catch((why) => Effect.succeed<LoadedFile>({ ok: false, why }))
+  )
+
+/** What the connection layer says of a cluster's settings: certificates that are not there, a JAAS line it cannot read. */
+const checkByWire = (cluster: ResolvedCluster): Effect.Effect<ReadonlyArray<Problem>> => {
+  const asProblem = (error: SettingsError): Problem => {
+    const value = isSecretSetting(error.key) ? "is not usable" : error.value === "" || error.value === "not set" ? "is missing" : `is ${JSON.stringify(error.value)}`
+    return problem(`clusters.${cluster.alias}.${error.key}`, value, { allowed: error.allowed })
+  }
+  const said = (checked: Effect.Effect<unknown, SettingsError>) =>
+    Effect.result(checked).pipe(Effect.map((result) => Result.isSuccess(result) ? [] : [asProblem(result.failure)]))
+  if (cluster.settings["bootstrap.servers"] === undefined) return Effect.succeed([])
+  return Effect.map(Effect.all([said(parseClientConfig(cluster.settings)), said(parseSecurity(cluster.settings))]), (all) => all.flat())
+}
+
+const withLines = (problems: ReadonlyArray<Problem>, line: (path: string) => number | null): ReadonlyArray<Problem> =>
+  problems
+    .map((p) => ({ ...p, line: p.line ?? (p.path === "" ? null : line(p.path)) }))
+    .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+
+const failWith = (file: string, problems: ReadonlyArray<Problem>): Effect.Effect<never, ConfigError> => {
+  const [first, ...others] = problems
+  return first === undefined ? Effect.die(new Error("a configuration was refused without a problem")) : Effect.fail(new ConfigError({ file, problems: [first, ...others] }))
+}
+
+/**
+ * Loads the file at `path`. `env` is the environment for `${env:NAME}`.
+ *
+ * Fails with ConfigError for whatever is wrong: the file, its syntax, a key, a value, a reference.
+ */
+export const loadConfig = Effect.fn("loadConfig")(function*(path: string, env: Environment): Effect.fn.Return<ResolvedConfig, ConfigError> {
+  const read = yield* Effect.result(readText(path))
+  if (Result.isFailure(read)) return yield* failWith(path, [problem("", `cannot be read: ${read.failure}`)])
+  if (looksLikeProperties(path, read.success)) {
+    return yield* failWith(path, [problem("", "is a properties file; MirrorMaker 2 files cannot be read by this version yet, write the configuration as YAML (docs/configuration.md)")])
+  }
+  const { tree, problems: syntax } = readTree(read.success)
+  if (syntax.length > 0) return yield* failWith(path, syntax)
+  const folder = dirname(resolve(path))
+  const files = new Map<string, LoadedFile>()
+  for (const file of referencedFiles(tree.root)) files.set(file, yield* loadProperties(file, folder))
+  const replaced = replaceReferences(tree.root, { env, files })
+  const resolution = resolveFile({ path, folder, source: tree, root: replaced.tree })
+  const wire = (yield* Effect.all(resolution.clusters.map(checkByWire))).flat()
+  // A value whose reference was not found is wrong for that reason only.
+  const blamed = new Set(replaced.problems.map((p) => p.path))
+  const known = new Set(resolution.problems.map((p) => p.path))
+  const all = [...replaced.problems, ...resolution.problems.filter((p) => !blamed.has(p.path)), ...wire.filter((p) => !blamed.has(p.path) && !known.has(p.path))]
+  if (all.length > 0 || resolution.config === null) return yield* failWith(path, withLines(all, tree.line))
+  return resolution.config
+})

@@ -1,0 +1,44 @@
+/**
+ * Settings of MirrorMaker 2 and Kafka Connect that a user may bring along and that this version does not have. They
+ * get a sentence of their own, because "unknown" would send the user looking for a typing error.
+ */
+
+const list = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
+
+const NOT_YET = list(`
+  groups groups.exclude group.filter.class refresh.groups.enabled refresh.groups.interval.seconds
+  sync.topic.configs.enabled sync.topic.configs.interval.seconds config.properties.exclude config.property.filter.class
+  use.defaults.from sync.topic.acls.enabled sync.topic.acls.interval.seconds
+  sync.group.offsets.enabled sync.group.offsets.interval.seconds emit.checkpoints.enabled
+  emit.checkpoints.interval.seconds checkpoints.topic.replication.factor emit.heartbeats.enabled
+  emit.heartbeats.interval.seconds heartbeats.topic.replication.factor heartbeats.replication.enabled
+  emit.offset-syncs.enabled offset-syncs.topic.location offset-syncs.topic.replication.factor offset.lag.max
+  on.topic.recreated sync.topic.deletes topic.settings.pinned`)
+
+/** What to write instead. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ["replication.policy.class", "replication.policy: default or identity"],
+  ["replication.policy.internal.topic.separator.enabled", "nothing: no internal topic carries the separator"],
+  ["topic.filter.class", "topics and topics.exclude"],
+  ["refresh.topics.enabled", "refresh.topics.interval.seconds"],
+  ["exactly.once.support", "delivery.guarantee"],
+  ["exactly.once.source.support", "delivery.guarantee"],
+  ["transaction.boundary", "transaction.max.latency.ms, transaction.max.bytes and transaction.max.records"],
+  ["transaction.boundary.interval.ms", "transaction.max.latency.ms"],
+  ["source.cluster.alias", "source"],
+  ["target.cluster.alias", "target"],
+  ["topics.blacklist", "topics.exclude"],
+  ["topics.whitelist", "topics"],
+  ["topics.regex", "topics"],
+  ["errors.deadletterqueue.enable", "errors.deadletterqueue.topic.name"],
+  ["key.converter", "nothing: records pass as bytes"],
+  ["value.converter", "nothing: records pass as bytes"],
+  ["header.converter", "nothing: records pass as bytes"]
+])
+
+/** The sentence for a setting of this name, or null where it is not one we know of. */
+export const notSupported = (name: string): string | null => {
+  if (NOT_YET.has(name)) return "is not supported yet"
+  const instead = INSTEAD.get(name)
+  return instead === undefined ? null : `is not a setting here; write ${instead}`
+}
