@@ -3,7 +3,8 @@
  *
  * Both are unfolded to what one version of the message looks like, by code that shares nothing with src/wire, and
  * compared place by place: order, name, wire type, nullability, tag and default of what is there; whether what is not
- * there may be dropped silently ("ignorable"). Fields that live in no version of our range are not looked at.
+ * there may be dropped silently ("ignorable"). Kafka's fields that live in no version of our range are not looked at;
+ * ours would be words without a meaning, and are a difference.
  */
 import type { Api, Field, Fields, FieldType, VersionRange } from "../../src/wire/schema.ts"
 import type { JsonField, JsonMessage } from "./kafkaMessages.ts"
@@ -136,9 +137,16 @@ const compare = (ours: ReadonlyArray<Place>, kafkas: ReadonlyArray<Place>, path:
   return found
 }
 
+const dead = (fields: ReadonlyArray<Common>, range: Range, path: string): ReadonlyArray<string> =>
+  fields.flatMap((f) =>
+    overlaps(f.versions, range)
+      ? dead(f.fields ?? [], { min: Math.max(f.versions.min, range.min), max: Math.min(f.versions.max, range.max) }, `${path}.${f.name}`)
+      : [`${path}.${f.name} lives in no version from ${range.min} to ${range.max}`]
+  )
+
 const messageDifferences = (name: string, ours: Fields, kafkas: JsonMessage, range: VersionRange): ReadonlyArray<string> => {
   const [a, b] = [fromOurs(ours), fromKafka(kafkas.fields)]
-  const found: Array<string> = []
+  const found: Array<string> = [...dead(a, range, name)]
   for (let version = range.min; version <= range.max; version++) {
     found.push(...compare(unfold(a, version, range), unfold(b, version, range), `${name} v${version}`))
   }

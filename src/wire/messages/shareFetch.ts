@@ -21,7 +21,6 @@ export const shareFetch = defineApi({
       topicId: uuid("0+"),
       partitions: arr("0+", {
         partitionIndex: int32("0+"),
-        partitionMaxBytes: int32("0", { default: 0 }),
         acknowledgementBatches: arr("0+", {
           firstOffset: int64("0+"),
           lastOffset: int64("0+"),
