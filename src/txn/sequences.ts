@@ -44,6 +44,8 @@ export interface Slot<T> {
   sequence: number
   /** When it was last sent, no batch stood before it: an answer "out of order" cannot come from a race. */
   sentFirst: boolean
+  /** The request in flight is not the first with this sequence. */
+  resent: boolean
   /** Some request with it may have been carried out without our having read the answer. */
   maybeWritten: boolean
 }
@@ -95,7 +97,7 @@ export class PartitionSequences<T> {
   }
 
   enqueue(item: T, count: number): Slot<T> {
-    const slot: Slot<T> = { item, count, state: "waiting", sequence: -1, sentFirst: false, maybeWritten: false }
+    const slot: Slot<T> = { item, count, state: "waiting", sequence: -1, sentFirst: false, resent: false, maybeWritten: false }
     this.#slots.push(slot)
     return slot
   }
@@ -120,12 +122,14 @@ export class PartitionSequences<T> {
 
   #candidate(first: Slot<T>, inFlight: number): Slot<T> | null {
     // Before a hole the old numbers are still good: those batches may be in the log already and must not get new ones.
-    if (this.#hole !== null || this.#slots.some((slot) => slot.state === "retry")) return first.state === "retry" ? first : null
+    const retrying = this.#slots.some((slot) => slot.state === "retry" || (slot.state === "inFlight" && slot.resent))
+    if (this.#hole !== null || retrying) return first.state === "retry" ? first : null
     if (inFlight >= (this.#confirmed ? MAX_IN_FLIGHT_PER_PARTITION : 1)) return null
     return this.#slots.find((slot) => slot.state === "waiting") ?? null
   }
 
   sent(slot: Slot<T>): void {
+    slot.resent = slot.sequence !== -1
     if (slot.sequence === -1) {
       slot.sequence = this.#next
       this.#next = addSequence(this.#next, slot.count)
