@@ -21,7 +21,7 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
   }
 }
 
-const SECRET = /password|secret|jaas\.config|keystore\.key$|ssl\.key\.pem$|token(?!\.endpoint)|credential/
+const SECRET = /password|passphrase|secret|jaas\.config|keystore\.key$|key\.pem$|token(?!\.endpoint)|user\.info/
 
 /** Whether the value of this setting must never be shown: passwords, keys, tokens, JAAS lines. */
 export const isSecretSetting = (name: string): boolean => SECRET.test(name.toLowerCase())
@@ -61,6 +61,12 @@ export interface ClientConfig {
 export const text = (settings: ClientSettings, key: string): string | undefined => {
   const value = settings[key]
   return value === undefined || value === null ? undefined : String(value).trim()
+}
+
+/** As it is: passwords may begin or end with a blank. */
+export const secret = (settings: ClientSettings, key: string): string | undefined => {
+  const value = settings[key]
+  return value === undefined || value === null ? undefined : String(value)
 }
 
 /** Throws SettingsError; `parsing` makes it a typed failure. */
