@@ -16,7 +16,7 @@ import type { BrokerLink, ShareCore } from "./core.ts"
 import { afterFailure, byTopic, loseSession, topLevel } from "./exchange.ts"
 import type { Hold } from "./held.ts"
 import { FINAL_EPOCH, partitionKey, type TopicIdPartition } from "./session.ts"
-import { ackVerdict, Code, topVerdict } from "./verdicts.ts"
+import { ackVerdict } from "./verdicts.ts"
 
 type AckAnswer = ResponseOf<typeof shareAcknowledge>
 type AckPartition = AckAnswer["responses"][number]["partitions"][number]
@@ -103,6 +103,12 @@ const renew = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, gro
   link.book.sweep()
 })
 
+/**
+ * A group that does not allow renewing answers with the code of a lost lock (INVALID_RECORD_STATE), and only these
+ * words tell them apart (Kafka 4.4.0, SharePartition). Taking the one for the other would give up what is ours.
+ */
+const RENEWAL_OFF = /renew.* not enabled/i
+
 /** One renewal request. False when the session is lost or renewing is not allowed. */
 const renewOnce = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, groups: ReadonlyMap<string, ReadonlyArray<Hold>>, alone: Array<Hold>) {
   const requestedAtMs = yield* Clock.currentTimeMillis
@@ -112,21 +118,17 @@ const renewOnce = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink,
     return false
   }
   const answer = result.success
-  if (answer.errorCode === Code.invalidRequest) {
-    // Not a reason to stop: the group does not allow renewing (share.renew.acknowledge.enable). The session's epoch
-    // did not advance, or did; a new session settles it.
-    noRenewal(core, link, answer.errorMessage ?? kafkaError(answer.errorCode).sentence)
-    yield* loseSession(core, link, "the broker refused to renew locks")
-    return false
-  }
-  if (topVerdict(answer.errorCode) !== "ok") {
-    yield* topLevel(core, link, new Map(), "ShareAcknowledge", answer.errorCode, answer.errorMessage)
-    return false
-  }
+  if (!(yield* topLevel(core, link, new Map(), "ShareAcknowledge", answer.errorCode, answer.errorMessage))) return false
   link.session.acknowledged()
+  const unanswered = new Map(groups)
   let records = 0
   for (const [at, partition] of partitionsOf(answer)) {
-    const holds = groups.get(partitionKey(at)) ?? []
+    const holds = unanswered.get(partitionKey(at)) ?? []
+    unanswered.delete(partitionKey(at))
+    if (partition.errorMessage !== null && RENEWAL_OFF.test(partition.errorMessage)) {
+      noRenewal(core, link, partition.errorMessage)
+      continue
+    }
     switch (ackVerdict(partition.errorCode)) {
       case "done":
         for (const hold of holds) {
@@ -148,6 +150,7 @@ const renewOnce = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink,
         acknowledgedBy(core, link, at, "again", requestedAtMs)
     }
   }
+  for (const holds of unanswered.values()) acknowledgedBy(core, link, holds[0] as Hold, "again", requestedAtMs)
   if (records > 0) core.emit({ kind: "renewed", broker: link.broker, records })
   return true
 })

@@ -77,8 +77,9 @@ const troubled = (core: ShareCore, link: BrokerLink, at: TopicIdPartition, parti
   const leader = partition.currentLeader.leaderId >= 0 && verdict === "moved" ? { id: partition.currentLeader.leaderId, epoch: partition.currentLeader.leaderEpoch } : null
   if (verdict === "moved") losePartition(core, link, at, kafkaError(partition.errorCode).sentence)
   if (verdict === "moved" || verdict === "unknown") core.reroute({ topic, partition: at.partition, leader, endpoint })
-  // A leader that moves is everyday life; what needs people is said.
-  if (verdict === "denied" || verdict === "pause" || times > 5) {
+  // A leader that moves is everyday life, and so is a share partition that its leader has yet to load (-1 in Kafka
+  // 4.4.0). What needs people is said.
+  if (verdict === "denied" || times > 5) {
     const known = kafkaError(partition.errorCode)
     core.emit({ kind: "partitionProblem", topic, partition: at.partition, code: partition.errorCode, why: `${known.name}: ${partition.errorMessage ?? known.sentence}` })
   }

@@ -10,7 +10,7 @@
  * - Closing its scope releases what is held, closes the sessions and leaves the group, within `closeTimeoutMs`, also
  *   when interrupted. What no answer confirms by then, the closed connections make the brokers release.
  *
- * Gotchas: an interrupted `acknowledge` is still sent. Limits of a poll hold for each broker. Records in an answer
+ * Gotchas: one poll at a time. An interrupted `acknowledge` is still sent. Limits of a poll hold for each broker. Records in an answer
  * may include offsets that are not in `ranges`: those are with somebody else.
  */
 import { Clock, Deferred, Effect, FiberSet, type Scope } from "effect"
@@ -23,7 +23,7 @@ import { runLink } from "./brokerSession.ts"
 import { type BrokerLink, type Demand, ShareCore, type ShareEvent, type ShareOptions } from "./core.ts"
 import { ShareError } from "./errors.ts"
 import { type Acquired, Hold } from "./held.ts"
-import { join, keepMembership, leave, newMemberId, newMembership } from "./membership.ts"
+import { join, keepMembership, leave, newMemberId, newMembership, pauseAfter } from "./membership.ts"
 import { keepRoutes } from "./routing.ts"
 
 export type { AckPart, AckResult, Acquired, ShareEvent }
@@ -94,7 +94,7 @@ export const makeShareConsumer = Effect.fnUntraced(function*(settings: ShareCons
   yield* Effect.addFinalizer(() => close(core, fibers))
   yield* join(core, membership, settings.joinTimeoutMs ?? 60_000)
   const guarded = (effect: Effect.Effect<void>) => FiberSet.run(fibers, effect.pipe(Effect.catchDefect((defect) => Effect.sync(() => broken(core, defect)))))
-  yield* guarded(keepMembership(core, membership, membership.intervalMs))
+  yield* guarded(keepMembership(core, membership, pauseAfter(core, membership, "ok")))
   yield* guarded(keepRoutes(core, (link) => Effect.asVoid(guarded(runLink(core, link)))))
   return consumerOf(core, settings.mode)
 })

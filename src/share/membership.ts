@@ -30,8 +30,17 @@ export interface MembershipState {
   intervalMs: number
   failures: number
   joins: number
+  /** Heartbeats still to be sent in quick succession. */
+  hurry: number
 }
-export const newMembership = (): MembershipState => ({ sentTopics: null, intervalMs: 5000, failures: 0, joins: 0 })
+export const newMembership = (): MembershipState => ({ sentTopics: null, intervalMs: 5000, failures: 0, joins: 0, hurry: 0 })
+
+/**
+ * The coordinator assigns some time after a join or a changed subscription (it first makes the share partitions'
+ * state), and tells in the answer to the next heartbeat. Some quick ones make that a second instead of two intervals.
+ */
+const QUICK_HEARTBEATS = 10
+const QUICK_INTERVAL_MS = 500
 
 const HEARTBEAT_TIMEOUT_MS = 10_000
 const LEAVE_EPOCH = -1
@@ -70,6 +79,7 @@ export const heartbeat = Effect.fnUntraced(function*(core: ShareCore, state: Mem
   const verdict = heartbeatVerdict(answer.errorCode, epoch > 0)
   switch (verdict) {
     case "ok":
+      state.hurry = changed ? QUICK_HEARTBEATS : Math.max(0, state.hurry - 1)
       state.sentTopics = topics
       applyHeartbeat(core, state, answer)
       return verdict
@@ -106,7 +116,7 @@ const fatal = (core: ShareCore, code: number, detail: string | null): ShareError
     case Code.topicAuthorizationFailed:
       return failed("authorization", "the principal may not DESCRIBE one of the subscribed topics")
     case Code.groupIdNotFound:
-      return failed("refused", "the group id belongs to a group of another type, or the group cannot be made: choose another group.id")
+      return failed("refused", `${detail ?? "the group id belongs to a group of another type"} Choose another group.id, or delete that group.`)
     default:
       return failed("refused", error.message)
   }
@@ -135,7 +145,7 @@ const sameList = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =
 export const pauseAfter = (core: ShareCore, state: MembershipState, verdict: Exclude<HeartbeatVerdict, "fatal">): number => {
   if (verdict === "ok") {
     state.failures = 0
-    return state.intervalMs
+    return state.hurry > 0 ? Math.min(QUICK_INTERVAL_MS, state.intervalMs) : state.intervalMs
   }
   state.failures++
   // Fenced once: join at once. Fenced again and again (two members with one id): not in a tight circle.

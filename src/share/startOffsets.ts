@@ -1,0 +1,49 @@
+/**
+ * Where a share group starts in each partition: everything below the start offset is done for the group, whether it
+ * was acknowledged, archived after too many deliveries, or deleted. What repair compares with what is on the target.
+ */
+import { Effect } from "effect"
+import type { Cluster } from "../wire/cluster.ts"
+import { BrokerError, type WireError } from "../wire/errors.ts"
+import { describeShareGroupOffsets } from "../wire/messages/describeShareGroupOffsets.ts"
+
+export interface ShareStart {
+  readonly topic: string
+  readonly topicId: string
+  readonly partition: number
+  /** -1: nothing of the partition was delivered yet. */
+  readonly startOffset: number
+  readonly leaderEpoch: number
+  /** Records from the start offset to the end, as the broker counts; -1 where it does not (KIP-1226, Kafka 4.3). */
+  readonly lag: number
+}
+
+/**
+ * The start offsets of a group; of all partitions it knows, or of those asked for. Partitions the broker has no
+ * answer for are left out.
+ */
+export const shareStartOffsets = (cluster: Cluster, groupId: string, of?: ReadonlyMap<string, ReadonlyArray<number>>): Effect.Effect<ReadonlyArray<ShareStart>, WireError> => {
+  const to = { kind: "group", key: groupId } as const
+  const topics = of === undefined ? null : [...of].map(([topicName, partitions]) => ({ topicName, partitions }))
+  return cluster.retrying(
+    Effect.gen(function*() {
+      const answer = yield* cluster.request(to, describeShareGroupOffsets, { groups: [{ groupId, topics }] })
+      const group = answer.groups[0]
+      if (group === undefined) return []
+      if (group.errorCode !== 0) {
+        return yield* new BrokerError({ api: "DescribeShareGroupOffsets", code: group.errorCode, subject: `group ${groupId}`, detail: group.errorMessage })
+      }
+      return group.topics.flatMap((t) =>
+        t.partitions.filter((p) => p.errorCode === 0).map((p) => ({
+          topic: t.topicName,
+          topicId: t.topicId,
+          partition: p.partitionIndex,
+          startOffset: p.startOffset,
+          leaderEpoch: p.leaderEpoch,
+          lag: p.lag
+        }))
+      )
+    }),
+    { destination: to }
+  )
+}
