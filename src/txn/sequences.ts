@@ -12,7 +12,9 @@
  *    for it may be in the log; only then comes the new numbering.
  * 5. While a slot is to be sent again, only the first slot is sent (as Kafka's Java client does): retries are not
  *    pipelined, so a broker that lost our state cannot take a later batch before an earlier one.
- * 6. Until the broker has confirmed one batch of this producer id and epoch, one batch is in flight: a broker
+ * 6. From the first unsettled batch on, at most five are numbered, settled ones between them included: the broker
+ *    remembers five, and an older one that it has already would be "out of order" for it, not a duplicate.
+ * 7. Until the broker has confirmed one batch of this producer id and epoch, one batch is in flight: a broker
  *    without state for a producer takes any first sequence (ProducerAppendInfo.checkSequence), so a second batch
  *    that overtakes a lost first one would be taken and the first be out of order for ever.
  *
@@ -42,6 +44,8 @@ export interface Slot<T> {
   state: "waiting" | "inFlight" | "retry"
   /** -1: none yet. */
   sequence: number
+  /** Counts the batches of the partition as they are numbered. */
+  ordinal: number
   /** When it was last sent, no batch stood before it: an answer "out of order" cannot come from a race. */
   sentFirst: boolean
   /** The request in flight is not the first with this sequence. */
@@ -65,6 +69,7 @@ export class PartitionSequences<T> {
   readonly #mayRestart: boolean
   #identity: Identity | null = null
   #next = 0
+  #sentBatches = 0
   #confirmed = false
   /** How many slots stand before the first missing sequence; null while there is no hole. */
   #hole: number | null = null
@@ -97,7 +102,7 @@ export class PartitionSequences<T> {
   }
 
   enqueue(item: T, count: number): Slot<T> {
-    const slot: Slot<T> = { item, count, state: "waiting", sequence: -1, sentFirst: false, resent: false, maybeWritten: false }
+    const slot: Slot<T> = { item, count, state: "waiting", sequence: -1, ordinal: -1, sentFirst: false, resent: false, maybeWritten: false }
     this.#slots.push(slot)
     return slot
   }
@@ -124,13 +129,14 @@ export class PartitionSequences<T> {
     // Before a hole the old numbers are still good: those batches may be in the log already and must not get new ones.
     const retrying = this.#slots.some((slot) => slot.state === "retry" || (slot.state === "inFlight" && slot.resent))
     if (this.#hole !== null || retrying) return first.state === "retry" ? first : null
-    if (inFlight >= (this.#confirmed ? MAX_IN_FLIGHT_PER_PARTITION : 1)) return null
+    if (inFlight > 0 && (!this.#confirmed || this.#sentBatches - first.ordinal >= MAX_IN_FLIGHT_PER_PARTITION)) return null
     return this.#slots.find((slot) => slot.state === "waiting") ?? null
   }
 
   sent(slot: Slot<T>): void {
     slot.resent = slot.sequence !== -1
     if (slot.sequence === -1) {
+      slot.ordinal = this.#sentBatches++
       slot.sequence = this.#next
       this.#next = addSequence(this.#next, slot.count)
     }

@@ -65,6 +65,13 @@ describe("sequence numbers of a partition", () => {
     assert.strictEqual(send(sequences).item, "c")
   })
 
+  it("while an answer is missing, no more than five batches are numbered from that one on, whatever is settled behind it", () => {
+    const sequences = confirmed(["a", "b", "c", "d", "e", "f"])
+    const [, b] = [1, 2, 3, 4, 5].map(() => send(sequences))
+    sequences.written(b as Slot<string>)
+    assert.strictEqual(kind(sequences), "wait", "a sixth would push the first out of what the broker remembers")
+  })
+
   it("what a refused batch leaves behind goes under the next epoch, in order, once nothing is in flight", () => {
     const sequences = confirmed(["a", "b", "c"])
     const [a, b, c] = [send(sequences), send(sequences), send(sequences)]
