@@ -170,7 +170,7 @@ describe("Fetch", () => {
     assert.strictEqual(partitions?.[0]?.lastStableOffset, 99)
     assert.deepStrictEqual(partitions?.[0]?.abortedTransactions, [{ producerId: 7, firstOffset: 50 }])
     assert.deepStrictEqual(partitions?.[0]?.records, Buffer.of(1, 2, 3))
-    assert.strictEqual(partitions[1]?.errorCode, 1)
+    assert.strictEqual(partitions?.[1]?.errorCode, 1)
     assert.isNull(partitions?.[1]?.abortedTransactions)
     assert.isNull(partitions?.[1]?.records)
     same(fetch.response, 4, value, bytes)
