@@ -2,6 +2,8 @@
  * A member of a consumer group for tests: reads what it is given into a list, as a pipeline would, and confirms it,
  * or not, as the test says. Promises outside, Effects inside.
  */
+import RdKafka from "@confluentinc/kafka-javascript"
+import { assert } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import type { GapError } from "../../src/group/errors.ts"
 import { type GroupConsumer, type GroupConsumerOptions, makeGroupConsumer, type PartitionView } from "../../src/group/groupConsumer.ts"
@@ -10,6 +12,7 @@ import { decodeRecords } from "../../src/wire/batch/records.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
 import type { ClientSettings } from "../../src/wire/settings.ts"
 import type { Bootstrap } from "../kit/loader.ts"
+import { call, connect, disconnect, KafkaConsumer } from "../kit/rdkafka.ts"
 import { until } from "../kit/until.ts"
 
 export interface SeenRecord {
@@ -121,4 +124,52 @@ export const joinGroup = async (cluster: Bootstrap, options: MemberOptions): Pro
   await run(consumer.subscribe(options.topics))
   const fiber = Effect.runFork(reading)
   return member
+}
+
+/** What the group's coordinator has, asked by a client that is not ours; -1 for none. By partition number. */
+export const committedOffsets = async (cluster: Bootstrap, group: string, topic: string, partitions: number): Promise<ReadonlyArray<number>> => {
+  const consumer = new KafkaConsumer({ "bootstrap.servers": cluster.bootstrap, "group.id": group } as never, {})
+  await connect(consumer)
+  try {
+    const asked = Array.from({ length: partitions }, (_, partition) => ({ topic, partition }))
+    const found = await call<ReadonlyArray<{ partition: number; offset?: number }>>("committed", (done) => consumer.committed(asked, 10_000, done as never))
+    return found.toSorted((a, b) => a.partition - b.partition).map(({ offset }) => offset === undefined || offset < 0 ? -1 : offset)
+  } finally {
+    await disconnect(consumer)
+  }
+}
+
+/** Offsets ascend within each partition and generation, as they were given out. */
+export const assertInOrder = (seen: ReadonlyArray<SeenRecord>): void => {
+  const last = new Map<number, SeenRecord>()
+  for (const record of seen) {
+    const before = last.get(record.partition)
+    if (before?.generation === record.generation) assert.isAbove(record.offset, before.offset, `partition ${record.partition}`)
+    last.set(record.partition, record)
+  }
+}
+
+/** Members of a group, as its coordinator says. */
+export const memberCount = async (cluster: Bootstrap, group: string): Promise<number> => {
+  const admin = RdKafka.AdminClient.create({ "bootstrap.servers": cluster.bootstrap } as never)
+  try {
+    const found = await call<{ groups: ReadonlyArray<{ members: ReadonlyArray<unknown> }> }>("describe", (done) => admin.describeGroups([group], { timeout: 10_000 }, done as never))
+    return found.groups[0]?.members.length ?? 0
+  } finally {
+    admin.disconnect()
+  }
+}
+
+/** Sets the offset of partition 0 of a group without members, as an operator would. */
+export const commitByHand = async (cluster: Bootstrap, group: string, topic: string, offset: number): Promise<void> => {
+  let committed: unknown = null
+  const consumer = new KafkaConsumer({ "bootstrap.servers": cluster.bootstrap, "group.id": group, "enable.auto.commit": false } as never, {})
+  await connect(consumer)
+  try {
+    consumer.commitSync([{ topic, partition: 0, offset }])
+    committed = (await committedOffsets(cluster, group, topic, 1))[0]
+  } finally {
+    await disconnect(consumer)
+  }
+  assert.strictEqual(committed, offset)
 }
