@@ -71,11 +71,11 @@ choose_node() {
 
 packages() {
   # Hash of the lock file, Node's ABI, and where we are: a folder that was copied from another machine starts anew.
-  wanted=$(node -p '
+  wanted=$(node -e '
     const { createHash } = require("node:crypto")
     const hash = createHash("sha256").update(require("node:fs").readFileSync("package-lock.json")).digest("hex")
     const { arch, platform, versions } = process
-    `${hash} ${versions.modules} ${platform} ${arch}`')
+    console.log(hash, versions.modules, platform, arch)')
   if [ -d node_modules ] && [ "$(cat "$tools/packages" 2>/dev/null)" = "$wanted" ]; then
     say packages "in place"
     return
