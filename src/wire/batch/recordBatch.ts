@@ -87,9 +87,8 @@ export class BatchView {
   get attributes(): number {
     return this.buffer.readUInt16BE(this.start + at.attributes)
   }
-  /** null: a number that no Kafka release has given to a codec. */
-  get codec(): Codec | null {
-    return codecs[this.attributes & bit.codec] ?? null
+  get codec(): Codec {
+    return codecs[this.attributes & bit.codec] ?? "none"
   }
   get timestampType(): TimestampType {
     return (this.attributes & bit.logAppendTime) === 0 ? "create" : "logAppend"
@@ -161,6 +160,9 @@ const checkHeader = (view: BatchView): void => {
   }
   if (recordCount < 0 || recordCount > lastOffsetDelta + 1) {
     refuse(view, `it announces ${recordCount} records in ${lastOffsetDelta + 1} offsets`)
+  }
+  if (codecs[view.attributes & bit.codec] === undefined) {
+    refuse(view, `it is compressed with codec ${view.attributes & bit.codec}; known are ${codecs.map((name, id) => `${id} (${name})`).join(", ")}`)
   }
   if (!Number.isSafeInteger(producerId)) refuse(view, `its producer id ${producerId} is beyond what brokers give out`)
 }

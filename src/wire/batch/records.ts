@@ -84,7 +84,7 @@ const decodeAll = (batch: BatchView, bytes: Buffer): Array<Rec> => {
 /**
  * The records of a batch, with offsets and timestamps as a reader of the topic sees them.
  *
- * Throws ProtocolError when the checksum does not fit, the codec is unknown, or the bytes are not records.
+ * Throws ProtocolError when the checksum does not fit or the bytes are not records.
  *
  * @param limit the most bytes that the records may take decompressed
  */
@@ -94,7 +94,6 @@ export const decodeRecords = (batch: BatchView, limit = defaultDecompressionLimi
     throw new ProtocolError({ what: `the record batch at offset ${baseOffset} is corrupt: ${what}` })
   }
   if (!batch.crcIsValid()) return refuse(`its checksum is ${batch.crc.toString(16)}, its bytes say otherwise`)
-  if (codec === null) return refuse(`codec ${batch.attributes & bit.codec} is unknown`)
   // A header without records (left by compaction) has no compressed stream behind it either.
   if (batch.recordCount === 0) return []
   try {
