@@ -67,7 +67,9 @@ export class ByteReader {
     const at = this.#take(8)
     const value = this.buffer.readInt32BE(at) * 0x1_0000_0000 + this.buffer.readUInt32BE(at + 4)
     if (!Number.isSafeInteger(value)) {
-      throw new ProtocolError({ what: `a 64-bit value of ${this.buffer.readBigInt64BE(at)} is beyond what an offset can be` })
+      throw new ProtocolError({
+        what: `a 64-bit value of ${this.buffer.readBigInt64BE(at)} is beyond what an offset can be`
+      })
     }
     return value
   }
@@ -181,7 +183,8 @@ export class ByteWriter {
     this.#buffer.writeUInt32BE(value, at)
   }
   int64(value: number): void {
-    if (!Number.isSafeInteger(value)) throw new ProtocolError({ what: `${value} is not a 64-bit value that can be sent exactly` })
+    if (!Number.isSafeInteger(value))
+      throw new ProtocolError({ what: `${value} is not a 64-bit value that can be sent exactly` })
     const at = this.#room(8)
     const high = Math.floor(value / 0x1_0000_0000)
     this.#buffer.writeInt32BE(high, at)

@@ -93,7 +93,8 @@ const absent = (f: Field<unknown>): unknown =>
     ? Object.freeze(Object.fromEntries(Object.entries(f.type.struct).map(([key, inner]) => [key, absent(inner)])))
     : f.defaultValue
 
-const isTagged = (f: Field<unknown>, at: Place): boolean => f.tag !== null && at.flexible && inRange(f.tagged, at.version)
+const isTagged = (f: Field<unknown>, at: Place): boolean =>
+  f.tag !== null && at.flexible && inRange(f.tagged, at.version)
 
 /** What a struct's tag means: which field, how to read it. */
 type Tags = ReadonlyMap<number, { readonly key: string; readonly read: Read }>
@@ -138,12 +139,13 @@ export const structReader = (fields: Fields, at: Place): Read => {
 
 /* Writing */
 
-const integer = (min: number, max: number, put: (w: ByteWriter, value: number) => void) => (at: Place): Write => (w, v) => {
-  if (!Number.isInteger(v) || (v as number) < min || (v as number) > max) {
-    throw new ProtocolError({ what: `${at.path} is ${String(v)}, not an integer from ${min} to ${max}` })
+const integer =
+  (min: number, max: number, put: (w: ByteWriter, value: number) => void) => (at: Place): Write => (w, v) => {
+    if (!Number.isInteger(v) || (v as number) < min || (v as number) > max) {
+      throw new ProtocolError({ what: `${at.path} is ${String(v)}, not an integer from ${min} to ${max}` })
+    }
+    put(w, v as number)
   }
-  put(w, v as number)
-}
 const always = (write: Write) => (): Write => write
 
 const writeFixed: { readonly [T in Fixed]: (at: Place) => Write } = {
@@ -172,7 +174,8 @@ const stringWriter = (at: Place, nullable: boolean): Write => {
   }
 }
 
-const writeLength = (w: ByteWriter, length: number, at: Place): void => at.flexible ? w.uvarint(length + 1) : w.int32(length)
+const writeLength = (w: ByteWriter, length: number, at: Place): void =>
+  at.flexible ? w.uvarint(length + 1) : w.int32(length)
 
 const bytesWriter = (at: Place, nullable: boolean): Write => (w, v) => {
   if (v === null) {

@@ -8,7 +8,19 @@
  */
 import { ProtocolError } from "./bytes.ts"
 
-export type Primitive = "bool" | "int8" | "int16" | "uint16" | "int32" | "uint32" | "int64" | "float64" | "string" | "uuid" | "bytes" | "records"
+export type Primitive =
+  | "bool"
+  | "int8"
+  | "int16"
+  | "uint16"
+  | "int32"
+  | "uint32"
+  | "int64"
+  | "float64"
+  | "string"
+  | "uuid"
+  | "bytes"
+  | "records"
 export type FieldType = Primitive | { readonly array: FieldType } | { readonly struct: Fields }
 
 /** Inclusive; an open end is Infinity. */
@@ -83,8 +95,9 @@ const field = <T, Optional extends boolean>(
 })
 const frozen = (value: unknown): unknown => Array.isArray(value) ? Object.freeze(value) : value
 
-const numeric = (type: Primitive) => <const O extends Options<number> = {}>(versions: string, options?: O): Field<number, Has<O>> =>
-  field(type, versions, null, options ?? {}, 0)
+const numeric =
+  (type: Primitive) => <const O extends Options<number> = {}>(versions: string, options?: O): Field<number, Has<O>> =>
+    field(type, versions, null, options ?? {}, 0)
 export const int8 = numeric("int8")
 export const int16 = numeric("int16")
 export const uint16 = numeric("uint16")

@@ -44,7 +44,12 @@ const perVersion = <A>(name: string, range: VersionRange, compile: (version: num
 const failure = (name: string, version: number, cause: unknown): ProtocolError =>
   new ProtocolError({ what: `${name} version ${version}: ${cause instanceof Error ? cause.message : String(cause)}` })
 
-const message = <const F extends object>(name: string, versions: string, flexibleFrom: number, fields: F): Message<F> => {
+const message = <const F extends object>(
+  name: string,
+  versions: string,
+  flexibleFrom: number,
+  fields: F
+): Message<F> => {
   const range = parseVersions(versions)
   const declared = fields as unknown as Fields
   const place = (version: number) => ({ path: "", version, flexible: version >= flexibleFrom })
@@ -113,12 +118,14 @@ export const defineApi = <const Req extends object, const Res extends object>(de
 
 const API_VERSIONS = 18
 
-/** Version of the request header: 2 has tagged fields, 1 has none (KIP-482). Version 0 belonged to one API, now gone. */
+/** Version of the request header: 2 has tagged fields, 1 has none (KIP-482). Version 0 is gone with its one API. */
 export const requestHeaderVersion = (api: { readonly flexibleFrom: number }, version: number): 1 | 2 =>
   version >= api.flexibleFrom ? 2 : 1
 /** Version of the response header: 1 has tagged fields, 0 has none. ApiVersions always answers with 0 (KIP-511). */
-export const responseHeaderVersion = (api: { readonly key: number; readonly flexibleFrom: number }, version: number): 0 | 1 =>
-  version >= api.flexibleFrom && api.key !== API_VERSIONS ? 1 : 0
+export const responseHeaderVersion = (
+  api: { readonly key: number; readonly flexibleFrom: number },
+  version: number
+): 0 | 1 => version >= api.flexibleFrom && api.key !== API_VERSIONS ? 1 : 0
 
 export type RequestOf<A> = A extends Api<infer Req, infer _Res> ? Encoded<Req> : never
 export type ResponseOf<A> = A extends Api<infer _Req, infer Res> ? Decoded<Res> : never

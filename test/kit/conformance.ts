@@ -20,7 +20,8 @@ interface Range {
   readonly min: number
   readonly max: number
 }
-const has = (range: Range | null, version: number): boolean => range !== null && range.min <= version && version <= range.max
+const has = (range: Range | null, version: number): boolean =>
+  range !== null && range.min <= version && version <= range.max
 const overlaps = (a: Range, b: Range): boolean => a.min <= b.max && b.min <= a.max
 const rangeOf = (text: string | undefined): Range | null => {
   if (text === undefined || text === "none") return null
@@ -82,7 +83,10 @@ const ourDefault = (field: Field<unknown>): string => {
   const value = field.defaultValue
   if (value === undefined) return "inside"
   if (Buffer.isBuffer(value)) return value.length === 0 ? "no bytes" : `bytes ${value.toString("hex")}`
-  if (field.type === "uuid") return Buffer.from(String(value), "base64url").equals(Buffer.alloc(16)) ? "zero id" : String(value)
+  if (field.type === "uuid")
+    return Buffer.from(String(value), "base64url").equals(Buffer.alloc(16))
+      ? "zero id"
+      : String(value)
   return JSON.stringify(value)
 }
 const fromOurs = (fields: Fields): ReadonlyArray<Common> =>
@@ -107,7 +111,9 @@ const unfold = (fields: ReadonlyArray<Common>, version: number, range: Range): R
   const isTagged = (f: Common) => has(f.tagged, version)
   const place = (f: Common): Place => ({
     name: f.name,
-    state: `${f.type}${has(f.nullable, version) ? " or null" : ""}${isTagged(f) ? `, tag ${f.tag}` : ""}, default ${f.fallback}`,
+    state: `${f.type}${has(f.nullable, version) ? " or null" : ""}${
+      isTagged(f) ? `, tag ${f.tag}` : ""
+    }, default ${f.fallback}`,
     inner: f.fields === null ? null : unfold(f.fields, version, range)
   })
   const gone = fields.filter((f) => !has(f.versions, version) && overlaps(f.versions, range))
@@ -140,11 +146,20 @@ const compare = (ours: ReadonlyArray<Place>, kafkas: ReadonlyArray<Place>, path:
 const dead = (fields: ReadonlyArray<Common>, range: Range, path: string): ReadonlyArray<string> =>
   fields.flatMap((f) =>
     overlaps(f.versions, range)
-      ? dead(f.fields ?? [], { min: Math.max(f.versions.min, range.min), max: Math.min(f.versions.max, range.max) }, `${path}.${f.name}`)
+      ? dead(
+        f.fields ?? [],
+        { min: Math.max(f.versions.min, range.min), max: Math.min(f.versions.max, range.max) },
+        `${path}.${f.name}`
+      )
       : [`${path}.${f.name} lives in no version from ${range.min} to ${range.max}`]
   )
 
-const messageDifferences = (name: string, ours: Fields, kafkas: JsonMessage, range: VersionRange): ReadonlyArray<string> => {
+const messageDifferences = (
+  name: string,
+  ours: Fields,
+  kafkas: JsonMessage,
+  range: VersionRange
+): ReadonlyArray<string> => {
   const [a, b] = [fromOurs(ours), fromKafka(kafkas.fields)]
   const found: Array<string> = [...dead(a, range, name)]
   for (let version = range.min; version <= range.max; version++) {
@@ -153,22 +168,28 @@ const messageDifferences = (name: string, ours: Fields, kafkas: JsonMessage, ran
   return found
 }
 
-/** What of the API's head is not Kafka's: key, flexible versions, a version that Kafka does not have or calls unstable. */
+/** What of the API's head is not Kafka's: key, flexible versions, a version that it does not have or calls unstable. */
 const headDifferences = (api: Api<unknown, unknown>, request: JsonMessage): ReadonlyArray<string> => {
   const found: Array<string> = []
   const flexible = rangeOf(request.flexibleVersions)?.min ?? Infinity
   const valid = rangeOf(request.validVersions) as Range
   const highest = request.latestVersionUnstable === true ? valid.max - 1 : valid.max
   if (api.key !== request.apiKey) found.push(`${api.name} has key ${api.key}; Kafka's is ${request.apiKey}`)
-  if (api.flexibleFrom !== flexible) found.push(`${api.name} is flexible from ${api.flexibleFrom}; Kafka's from ${flexible}`)
+  if (api.flexibleFrom !== flexible)
+    found.push(`${api.name} is flexible from ${api.flexibleFrom}; Kafka's from ${flexible}`)
   if (api.versions.min > api.versions.max || api.versions.min < valid.min || api.versions.max > highest) {
-    found.push(`${api.name} has versions ${api.versions.min} to ${api.versions.max}; Kafka's are ${valid.min} to ${highest}`)
+    found.push(
+      `${api.name} has versions ${api.versions.min} to ${api.versions.max}; Kafka's are ${valid.min} to ${highest}`
+    )
   }
   return found
 }
 
 /** Every difference between an API of ours and Kafka's definition, in words. */
-export const differences = (api: Api<unknown, unknown>, kafka: ReadonlyMap<string, JsonMessage>): ReadonlyArray<string> => {
+export const differences = (
+  api: Api<unknown, unknown>,
+  kafka: ReadonlyMap<string, JsonMessage>
+): ReadonlyArray<string> => {
   const request = kafka.get(`${api.name}Request`)
   const response = kafka.get(`${api.name}Response`)
   if (request === undefined || response === undefined) return [`Kafka has no API ${api.name}`]

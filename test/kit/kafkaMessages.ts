@@ -42,7 +42,8 @@ export const clientsJar = (version: string = versions.kafka): string => {
     join(homedir(), ".m2/repository/org/apache/kafka/kafka-clients", version, jar)
   ]
   const found = places.find((place) => existsSync(place))
-  if (found === undefined) throw new Error(`${jar} is in none of ${places.join(", ")}: run npm run setup, which fetches it`)
+  if (found === undefined)
+    throw new Error(`${jar} is in none of ${places.join(", ")}: run npm run setup, which fetches it`)
   return found
 }
 
@@ -60,6 +61,10 @@ const withStructs = (fields: ReadonlyArray<JsonField>, message: JsonMessage): Re
 export const kafkaMessages = (): ReadonlyMap<string, JsonMessage> => {
   const files = readZip(clientsJar(), (name) => /^common\/message\/\w+(Request|Response)\.json$/.test(name))
   // Messages that Kafka has removed are still there, without versions or fields.
-  const messages = [...files.values()].map((bytes) => parse(bytes.toString("utf8"))).filter((message) => message.validVersions !== "none")
-  return new Map(messages.map((message) => [message.name, { ...message, fields: withStructs(message.fields, message) }]))
+  const messages = [...files.values()].map((bytes) => parse(bytes.toString("utf8"))).filter((message) =>
+    message.validVersions !== "none"
+  )
+  return new Map(
+    messages.map((message) => [message.name, { ...message, fields: withStructs(message.fields, message) }])
+  )
 }

@@ -40,7 +40,9 @@ const fieldValue = (field: Field<unknown>, version: number): fc.Arbitrary<unknow
 
 /** A value of these fields; those that the version lacks are left out. */
 export const messageValue = (fields: Fields, version: number): fc.Arbitrary<Record<string, unknown>> => {
-  const here = (Object.entries(fields) as Array<[string, Field<unknown>]>).filter(([, f]) => inRange(f.versions, version))
+  const here = (Object.entries(fields) as Array<[string, Field<unknown>]>).filter(([, f]) =>
+    inRange(f.versions, version)
+  )
   return fc.record(Object.fromEntries(here.map(([key, f]) => [key, fieldValue(f, version)])))
 }
 
@@ -52,7 +54,9 @@ const expectedValue = (value: unknown, type: FieldType, version: number): unknow
   return (value as ReadonlyArray<unknown>).map((element) => expectedValue(element, type.array, version))
 }
 const fallback = (field: Field<unknown>, version: number): unknown =>
-  field.defaultValue === undefined && isStruct(field.type) ? expectedMessage({}, field.type.struct, version) : field.defaultValue
+  field.defaultValue === undefined && isStruct(field.type)
+    ? expectedMessage({}, field.type.struct, version)
+    : field.defaultValue
 
 /** The value with every declared field, in order, those left out with their default. */
 export const expectedMessage = (

@@ -1,4 +1,4 @@
-/** Reads entries of a zip file (a jar): those stored or deflated, in an archive below 4 GiB. Enough for Kafka's jars. */
+/** Reads entries of a zip file (a jar): stored or deflated ones, in an archive below 4 GiB. Enough for Kafka's jars. */
 import { readFileSync } from "node:fs"
 import { inflateRawSync } from "node:zlib"
 

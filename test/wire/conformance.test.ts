@@ -75,7 +75,10 @@ describe("hostile bytes", () => {
         const whole = encode(message, version, value)
         // Long filler bytes are all alike: the ends of a message and a sample of its middle stand for them.
         for (let length = 0; length < whole.length; length += length < 250 || length > whole.length - 20 ? 1 : 23) {
-          assert.isNotNull(refusal(message, version, whole.subarray(0, length)), `${message.name} v${version} cut at ${length}`)
+          assert.isNotNull(
+            refusal(message, version, whole.subarray(0, length)),
+            `${message.name} v${version} cut at ${length}`
+          )
         }
       }
     }
@@ -89,29 +92,37 @@ describe("hostile bytes", () => {
     }
   })
 
-  it.each(apis.map((api) => [api.name, api] as const))("%s: random bytes decode, or are a ProtocolError", (_name, api) => {
-    for (const { message, version } of everyMessage(api)) {
-      fc.assert(
-        fc.property(fc.uint8Array({ maxLength: 120 }), (bytes) => void refusal(message, version, Buffer.from(bytes))),
-        { seed: SEED, numRuns: 60 }
-      )
+  it.each(apis.map((api) => [api.name, api] as const))(
+    "%s: random bytes decode, or are a ProtocolError",
+    (_name, api) => {
+      for (const { message, version } of everyMessage(api)) {
+        fc.assert(
+          fc.property(fc.uint8Array({ maxLength: 120 }), (bytes) => void refusal(message, version, Buffer.from(bytes))),
+          { seed: SEED, numRuns: 60 }
+        )
+      }
     }
-  })
+  )
 
-  it.each(apis.map((api) => [api.name, api] as const))("%s: absurd lengths anywhere end in a ProtocolError or a value", (_name, api) => {
-    const absurd = ["7fffffff", "7fff", "ffffffff0f", "ffffffff07", "80000000", "ffffffffff"].map((hex) => Buffer.from(hex, "hex"))
-    for (const { message, version } of everyMessage(api)) {
-      const [value] = fc.sample(messageValue(message.fields, version), { seed: SEED, numRuns: 1 })
-      const whole = encode(message, version, value).subarray(0, 1200)
-      for (let at = 0; at < whole.length; at += at < 120 ? 1 : 37) {
-        for (const lie of absurd) {
-          const changed = Buffer.from(whole)
-          lie.copy(changed, at)
-          refusal(message, version, changed)
+  it.each(apis.map((api) => [api.name, api] as const))(
+    "%s: absurd lengths anywhere end in a ProtocolError or a value",
+    (_name, api) => {
+      const absurd = ["7fffffff", "7fff", "ffffffff0f", "ffffffff07", "80000000", "ffffffffff"].map((hex) =>
+        Buffer.from(hex, "hex")
+      )
+      for (const { message, version } of everyMessage(api)) {
+        const [value] = fc.sample(messageValue(message.fields, version), { seed: SEED, numRuns: 1 })
+        const whole = encode(message, version, value).subarray(0, 1200)
+        for (let at = 0; at < whole.length; at += at < 120 ? 1 : 37) {
+          for (const lie of absurd) {
+            const changed = Buffer.from(whole)
+            lie.copy(changed, at)
+            refusal(message, version, changed)
+          }
         }
       }
     }
-  })
+  )
 
   it("a list's element takes a byte at least, so a list is never longer than its message", () => {
     /** The fewest bytes a value of this type takes. */
@@ -130,14 +141,18 @@ describe("hostile bytes", () => {
       }
     }
     for (const api of apis) {
-      for (const { message, version } of everyMessage(api)) check(message.fields, version, version >= api.flexibleFrom, message.name)
+      for (const { message, version } of everyMessage(api))
+        check(message.fields, version, version >= api.flexibleFrom, message.name)
     }
   })
 })
 
 /** Every declaration that is one field away from this one: the path of the field, what was done to it, the outcome. */
 type Mutation = readonly [what: string, fields: Fields]
-const changes = (field: Field<unknown>, range: { readonly min: number; readonly max: number }): ReadonlyArray<readonly [string, Field<unknown>]> => {
+const changes = (
+  field: Field<unknown>,
+  range: { readonly min: number; readonly max: number }
+): ReadonlyArray<readonly [string, Field<unknown>]> => {
   const min = range.min
   const max = Math.min(range.max, field.versions.max)
   const found: Array<readonly [string, Field<unknown>]> = [
@@ -150,27 +165,41 @@ const changes = (field: Field<unknown>, range: { readonly min: number; readonly 
   if (field.tag !== null) {
     found.push(["tag", { ...field, tag: field.tag + 1 }], ["untagged", { ...field, tag: null, tagged: null }])
   }
-  if (field.versions.min > min || field.versions.max < range.max) found.push(["ignorable", { ...field, ignorable: !field.ignorable }])
+  if (field.versions.min > min || field.versions.max < range.max)
+    found.push(["ignorable", { ...field, ignorable: !field.ignorable }])
   return found
 }
-const mutations = (fields: Fields, range: { readonly min: number; readonly max: number }, path: string): ReadonlyArray<Mutation> => {
+const mutations = (
+  fields: Fields,
+  range: { readonly min: number; readonly max: number },
+  path: string
+): ReadonlyArray<Mutation> => {
   const entries = Object.entries(fields) as Array<[string, Field<unknown>]>
   return entries.flatMap(([key, field], i): ReadonlyArray<Mutation> => {
-    const put = (replacement: Field<unknown>): Fields => Object.fromEntries(entries.map(([k, f]) => [k, k === key ? replacement : f]))
+    const put = (replacement: Field<unknown>): Fields =>
+      Object.fromEntries(entries.map(([k, f]) => [k, k === key ? replacement : f]))
     const here = `${path}.${key}`
     const found: Array<Mutation> = changes(field, range).map(([what, changed]) => [`${here}: ${what}`, put(changed)])
     found.push([`${here}: left out`, Object.fromEntries(entries.filter(([k]) => k !== key))])
     found.push([`${here}: another name`, Object.fromEntries(entries.map(([k, f]) => [k === key ? `${k}X` : k, f]))])
     const next = entries[i + 1]
     // Tags are written in their own order, wherever they are declared.
-    if (next !== undefined && field.tag === null && next[1].tag === null && inRange(field.versions, range.max) && inRange(next[1].versions, range.max)) {
-      found.push([`${here}: after the next`, Object.fromEntries([...entries.slice(0, i), next, [key, field], ...entries.slice(i + 2)])])
+    if (
+      next !== undefined && field.tag === null && next[1].tag === null && inRange(field.versions, range.max) &&
+      inRange(next[1].versions, range.max)
+    ) {
+      found.push([
+        `${here}: after the next`,
+        Object.fromEntries([...entries.slice(0, i), next, [key, field], ...entries.slice(i + 2)])
+      ])
     }
     const inner = typeof field.type === "string" ? null : "array" in field.type ? field.type.array : field.type
     if (inner !== null && typeof inner === "object" && "struct" in inner) {
       const live = { min: Math.max(range.min, field.versions.min), max: Math.min(range.max, field.versions.max) }
-      const wrap = (struct: Fields): FieldType => typeof field.type === "object" && "array" in field.type ? { array: { struct } } : { struct }
-      for (const [what, changed] of mutations(inner.struct, live, here)) found.push([what, put({ ...field, type: wrap(changed) })])
+      const wrap = (struct: Fields): FieldType =>
+        typeof field.type === "object" && "array" in field.type ? { array: { struct } } : { struct }
+      for (const [what, changed] of mutations(inner.struct, live, here))
+        found.push([what, put({ ...field, type: wrap(changed) })])
     }
     return found
   })
@@ -185,28 +214,42 @@ describe("the check itself can fail", () => {
 
   it.each(apis.map((api) => [api.name, api] as const))("%s: one wrong field is seen, whichever it is", (_name, api) => {
     const wrong = [
-      ...mutations(api.request.fields, api.versions, "request").map(([what, fields]) => [what, redefined(api, fields, api.response.fields)] as const),
-      ...mutations(api.response.fields, api.versions, "response").map(([what, fields]) => [what, redefined(api, api.request.fields, fields)] as const)
+      ...mutations(api.request.fields, api.versions, "request").map(([what, fields]) =>
+        [what, redefined(api, fields, api.response.fields)] as const
+      ),
+      ...mutations(api.response.fields, api.versions, "response").map(([what, fields]) =>
+        [what, redefined(api, api.request.fields, fields)] as const
+      )
     ]
-    assert.deepStrictEqual(wrong.filter(([, changed]) => differences(changed, kafka).length === 0).map(([what]) => what), [])
+    assert.deepStrictEqual(
+      wrong.filter(([, changed]) => differences(changed, kafka).length === 0).map(([what]) => what),
+      []
+    )
   })
 
   it("says which field of which version differs, and how", () => {
     const fetch = apis.find((api) => api.name === "Fetch") as AnyApi
     const { rackId, ...rest } = fetch.request.fields as Record<string, Field<unknown>>
     assert.deepInclude(
-      differences(redefined(fetch, { ...rest, rackId: { ...rackId as Field<unknown>, type: "int16" } }, fetch.response.fields), kafka),
-      "FetchRequest v11.rackId is int16, default \"\"; Kafka's is string, default \"\""
+      differences(
+        redefined(fetch, { ...rest, rackId: { ...rackId as Field<unknown>, type: "int16" } }, fetch.response.fields),
+        kafka
+      ),
+      'FetchRequest v11.rackId is int16, default ""; Kafka\'s is string, default ""'
     )
   })
 
   it("a wrong key, name, flexible version or version range is seen", () => {
     const head = { key: 26, name: "EndTxn", versions: "0-5", flexible: 3, request: {}, response: {} }
-    const problem = (change: Partial<typeof head>): string => differences(defineApi({ ...head, ...change }), kafka)[0] ?? "none"
+    const problem = (change: Partial<typeof head>): string =>
+      differences(defineApi({ ...head, ...change }), kafka)[0] ?? "none"
     assert.strictEqual(problem({ key: 27 }), "EndTxn has key 27; Kafka's is 26")
     assert.strictEqual(problem({ name: "EndTransaction" }), "Kafka has no API EndTransaction")
     assert.strictEqual(problem({ flexible: 2 }), "EndTxn is flexible from 2; Kafka's from 3")
     assert.strictEqual(problem({ versions: "0-6" }), "EndTxn has versions 0 to 6; Kafka's are 0 to 5")
-    assert.strictEqual(problem({ name: "InitProducerId", key: 22, flexible: 2, versions: "0-6" }), "InitProducerId has versions 0 to 6; Kafka's are 0 to 5")
+    assert.strictEqual(
+      problem({ name: "InitProducerId", key: 22, flexible: 2, versions: "0-6" }),
+      "InitProducerId has versions 0 to 6; Kafka's are 0 to 5"
+    )
   })
 })

@@ -1,36 +1,25 @@
 /**
  * Bytes written by hand after Kafka's protocol description, piece by piece, against what our encoder writes and our
- * decoder reads. Flexible and older forms of the messages that carry records, and of those that find the way to them.
+ * decoder reads: the messages that carry records, in flexible and older forms.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { apiVersions } from "../../src/wire/messages/apiVersions.ts"
 import { fetch } from "../../src/wire/messages/fetch.ts"
-import { findCoordinator } from "../../src/wire/messages/findCoordinator.ts"
-import { metadata } from "../../src/wire/messages/metadata.ts"
 import { produce } from "../../src/wire/messages/produce.ts"
 import { shareFetch } from "../../src/wire/messages/shareFetch.ts"
 import { shareGroupHeartbeat } from "../../src/wire/messages/shareGroupHeartbeat.ts"
-import type { Encoded, Message } from "../../src/wire/schema.ts"
-
-/** Pieces of hexadecimal, each with a word on what it is. */
-const written = (...pieces: ReadonlyArray<readonly [hex: string, what: string]>): string => pieces.map(([hex]) => hex.replaceAll(" ", "")).join("")
-
-const TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"
-const TOPIC_ID_HEX = "000102030405060708090a0b0c0d0e0f"
-
-/** Both ways: the value gives these bytes, and these bytes give the value (where it names every field). */
-const same = <F>(message: Message<F>, version: number, value: Encoded<F>, hex: string): void => {
-  assert.strictEqual(Buffer.concat([...message.encode(version, value)]).toString("hex"), hex)
-  const again = message.decode(version, Buffer.from(hex, "hex")) as Encoded<F>
-  assert.strictEqual(Buffer.concat([...message.encode(version, again)]).toString("hex"), hex)
-}
+import { same, TOPIC_ID, TOPIC_ID_HEX, written } from "../kit/golden.ts"
 
 describe("Produce", () => {
   it("request v8: lengths of four bytes, the topic's name, no tagged fields", () => {
     same(
       produce.request,
       8,
-      { transactionalId: null, acks: -1, timeoutMs: 30000, topicData: [{ name: "ab", partitionData: [{ index: 3, records: Buffer.from("cafe", "hex") }] }] },
+      {
+        transactionalId: null,
+        acks: -1,
+        timeoutMs: 30000,
+        topicData: [{ name: "ab", partitionData: [{ index: 3, records: Buffer.from("cafe", "hex") }] }]
+      },
       written(
         ["ffff", "no transactional id"],
         ["ffff", "acks: all"],
@@ -48,7 +37,12 @@ describe("Produce", () => {
     same(
       produce.request,
       13,
-      { transactionalId: "t", acks: -1, timeoutMs: 1, topicData: [{ topicId: TOPIC_ID, partitionData: [{ index: 3, records: null }] }] },
+      {
+        transactionalId: "t",
+        acks: -1,
+        timeoutMs: 1,
+        topicData: [{ topicId: TOPIC_ID, partitionData: [{ index: 3, records: null }] }]
+      },
       written(
         ["02 74", "transactional id"],
         ["ffff", "acks: all"],
@@ -102,7 +96,10 @@ describe("Fetch", () => {
         minBytes: 1,
         maxBytes: 1048576,
         isolationLevel: 1,
-        topics: [{ topic: "ab", partitions: [{ partition: 3, currentLeaderEpoch: 9, fetchOffset: 258, partitionMaxBytes: 65536 }] }],
+        topics: [{
+          topic: "ab",
+          partitions: [{ partition: 3, currentLeaderEpoch: 9, fetchOffset: 258, partitionMaxBytes: 65536 }]
+        }],
         forgottenTopicsData: [{ topic: "c", partitions: [1] }],
         rackId: "r"
       },
@@ -134,7 +131,16 @@ describe("Fetch", () => {
         isolationLevel: 0,
         sessionId: 5,
         sessionEpoch: 6,
-        topics: [{ topicId: TOPIC_ID, partitions: [{ partition: 0, currentLeaderEpoch: 1, fetchOffset: 0, lastFetchedEpoch: -1, partitionMaxBytes: 1 }] }]
+        topics: [{
+          topicId: TOPIC_ID,
+          partitions: [{
+            partition: 0,
+            currentLeaderEpoch: 1,
+            fetchOffset: 0,
+            lastFetchedEpoch: -1,
+            partitionMaxBytes: 1
+          }]
+        }]
       },
       written(
         ["ffffffff", "not a replica"],
@@ -201,8 +207,8 @@ describe("Fetch", () => {
   })
 })
 
-describe("ShareFetch", () => {
-  it("request v2: limits, acquire mode, acknowledgements with the fetch", () => {
+describe("share groups", () => {
+  it("ShareFetch request v2: limits, acquire mode, acknowledgements with the fetch", () => {
     same(
       shareFetch.request,
       2,
@@ -219,7 +225,10 @@ describe("ShareFetch", () => {
         isRenewAck: true,
         topics: [{
           topicId: TOPIC_ID,
-          partitions: [{ partitionIndex: 3, acknowledgementBatches: [{ firstOffset: 10, lastOffset: 11, acknowledgeTypes: [1, 0] }] }]
+          partitions: [{
+            partitionIndex: 3,
+            acknowledgementBatches: [{ firstOffset: 10, lastOffset: 11, acknowledgeTypes: [1, 0] }]
+          }]
         }],
         forgottenTopicsData: [{ topicId: TOPIC_ID, partitions: [4] }]
       },
@@ -244,7 +253,7 @@ describe("ShareFetch", () => {
     )
   })
 
-  it("response v1: records, acquired ranges with delivery counts, the lock's time", () => {
+  it("ShareFetch response v1: records, acquired ranges with delivery counts, the lock's time", () => {
     const bytes = written(
       ["00000000 0000 00", "not throttled, no error, no message"],
       ["00007530", "locks hold for 30 seconds"],
@@ -269,92 +278,28 @@ describe("ShareFetch", () => {
       acknowledgeErrorMessage: "x",
       records: Buffer.from("abcd", "hex")
     })
-    assert.deepStrictEqual(value.responses[0]?.partitions[0]?.acquiredRecords, [{ firstOffset: 10, lastOffset: 11, deliveryCount: 2 }])
+    assert.deepStrictEqual(value.responses[0]?.partitions[0]?.acquiredRecords, [{
+      firstOffset: 10,
+      lastOffset: 11,
+      deliveryCount: 2
+    }])
     same(shareFetch.response, 1, value, bytes)
   })
 
   it("ShareGroupHeartbeat response v1: an assignment that is there, and one that is null", () => {
-    const head = written(["00000000 0000 00", "not throttled, no error, no message"], ["02 6d", "member"], ["00000001 00001388", "epoch, interval"])
-    const there = `${head}${written(["01", "there"], ["02", "one topic"], [`${TOPIC_ID_HEX} 02 00000005 00`, "partition 5"], ["00 00", "tags"])}`
+    const head = written(["00000000 0000 00", "not throttled, no error, no message"], ["02 6d", "member"], [
+      "00000001 00001388",
+      "epoch, interval"
+    ])
+    const there = `${head}${
+      written(["01", "there"], ["02", "one topic"], [`${TOPIC_ID_HEX} 02 00000005 00`, "partition 5"], [
+        "00 00",
+        "tags"
+      ])
+    }`
     const decoded = shareGroupHeartbeat.response.decode(1, Buffer.from(there, "hex"))
     assert.deepStrictEqual(decoded.assignment, { topicPartitions: [{ topicId: TOPIC_ID, partitions: [5] }] })
     same(shareGroupHeartbeat.response, 1, decoded, there)
     assert.isNull(shareGroupHeartbeat.response.decode(1, Buffer.from(`${head}ff00`, "hex")).assignment)
-  })
-})
-
-describe("Metadata", () => {
-  it("request v1: null asks for all topics, an empty list for none", () => {
-    same(metadata.request, 1, { topics: null }, "ffffffff")
-    same(metadata.request, 1, { topics: [] }, "00000000")
-  })
-
-  it("request v12: by id, with a null name", () => {
-    same(
-      metadata.request,
-      12,
-      { topics: [{ topicId: TOPIC_ID, name: null }], allowAutoTopicCreation: false },
-      written(["02", "one topic"], [`${TOPIC_ID_HEX} 00 00`, "its id, no name"], ["00", "create nothing"], ["00", "no rights asked"], ["00", "tags"])
-    )
-  })
-
-  it("response v1 and v12: brokers, controller, topics, partitions", () => {
-    const old = written(
-      ["00000001 00000002 0001 68 00002384 ffff", "broker 2 at h:9092, no rack"],
-      ["00000002", "controller"],
-      ["00000001 0000 0002 6162 00", "topic ab, not internal"],
-      ["00000001 0000 00000003 00000002", "partition 3, leader 2"],
-      ["00000001 00000002 00000001 00000002", "replicas, in sync"]
-    )
-    const inOld = metadata.response.decode(1, Buffer.from(old, "hex"))
-    assert.deepStrictEqual(inOld.brokers, [{ nodeId: 2, host: "h", port: 9092, rack: null }])
-    assert.strictEqual(inOld.controllerId, 2)
-    assert.strictEqual(inOld.topics[0]?.topicId, "AAAAAAAAAAAAAAAAAAAAAA")
-    assert.deepInclude(inOld.topics[0]?.partitions[0], { partitionIndex: 3, leaderId: 2, leaderEpoch: -1, replicaNodes: [2], isrNodes: [2] })
-    same(metadata.response, 1, inOld, old)
-
-    const now = written(
-      ["00000000", "not throttled"],
-      ["02 00000002 02 68 00002384 03 7231 00", "broker 2 at h:9092 in rack r1"],
-      ["02 63", "cluster c"],
-      ["00000002", "controller"],
-      ["02 0000 03 6162", "topic ab"],
-      [TOPIC_ID_HEX, "its id"],
-      ["00", "not internal"],
-      ["02 0000 00000003 00000002 0000000b", "partition 3, leader 2 in epoch 11"],
-      ["02 00000002 02 00000002 01 00", "replicas, in sync, none offline"],
-      ["80000000 00", "no rights asked, tags"],
-      ["00", "tags"]
-    )
-    const inNow = metadata.response.decode(12, Buffer.from(now, "hex"))
-    assert.strictEqual(inNow.topics[0]?.topicId, TOPIC_ID)
-    assert.strictEqual(inNow.topics[0]?.partitions[0]?.leaderEpoch, 11)
-    assert.strictEqual(inNow.brokers[0]?.rack, "r1")
-    same(metadata.response, 12, inNow, now)
-  })
-})
-
-describe("finding the way", () => {
-  it("ApiVersions response v3 (KIP-511): features in tagged fields", () => {
-    const bytes = written(
-      ["0000", "no error"],
-      ["02 0012 0000 0004 00", "ApiVersions, 0 to 4"],
-      ["00000000", "not throttled"],
-      ["02", "two tagged fields"],
-      ["01 08 0000000000000009", "tag 1: epoch of the finalized features"],
-      ["02 0a", "tag 2, ten bytes"],
-      ["02 04 782e79", "one feature: x.y"],
-      ["0002 0001 00", "levels 2, 1"]
-    )
-    const value = apiVersions.response.decode(3, Buffer.from(bytes, "hex"))
-    assert.deepStrictEqual(value.finalizedFeatures, [{ name: "x.y", maxVersionLevel: 2, minVersionLevel: 1 }])
-    assert.strictEqual(value.finalizedFeaturesEpoch, 9)
-    assert.deepStrictEqual(value.supportedFeatures, [])
-    same(apiVersions.response, 3, value, bytes)
-  })
-
-  it("FindCoordinator request: one key in v1, several in v4", () => {
-    same(findCoordinator.request, 1, { key: "g", keyType: 0 }, written(["0001 67", "group"], ["00", "type"]))
-    same(findCoordinator.request, 4, { keyType: 1, coordinatorKeys: ["t", "u"] }, written(["01", "type"], ["03 02 74 02 75", "keys"], ["00", "tags"]))
   })
 })

@@ -28,14 +28,16 @@ const cases = async (): Promise<ReadonlyArray<Case>> =>
     ([["request", api.request, requestHeaderVersion], ["response", api.response, responseHeaderVersion]] as const)
       .flatMap(([direction, message, headerVersion]) =>
         versionsOf(api).flatMap((version) =>
-          fc.sample(messageValue(message.fields, version), { seed: SEED + version, numRuns: SAMPLES }).map((value): Case => {
-            const bytes = hex(Buffer.concat([...message.encode(version, value as never)]))
-            return {
-              what: `${message.name} v${version}`,
-              line: `${api.key} ${direction} ${version} ${bytes}`,
-              expected: `${headerVersion(api, version)} 0 ${bytes}`
+          fc.sample(messageValue(message.fields, version), { seed: SEED + version, numRuns: SAMPLES }).map(
+            (value): Case => {
+              const bytes = hex(Buffer.concat([...message.encode(version, value as never)]))
+              return {
+                what: `${message.name} v${version}`,
+                line: `${api.key} ${direction} ${version} ${bytes}`,
+                expected: `${headerVersion(api, version)} 0 ${bytes}`
+              }
             }
-          })
+          )
         )
       )
   )
@@ -56,7 +58,9 @@ describe("Kafka reads what we write", () => {
     const all = await cases()
     const answers = echo(all.map((c) => c.line))
     assert.strictEqual(answers.length, all.length)
-    const wrong = all.flatMap((c, i) => answers[i] === c.expected ? [] : [{ what: c.what, sent: c.expected, got: answers[i] }])
+    const wrong = all.flatMap((c, i) =>
+      answers[i] === c.expected ? [] : [{ what: c.what, sent: c.expected, got: answers[i] }]
+    )
     assert.deepStrictEqual(wrong.slice(0, 5), [])
   })
 })

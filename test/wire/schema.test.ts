@@ -33,7 +33,8 @@ const request = <const F extends object>(fields: F): Message<F> =>
   defineApi({ key: 999, name: "Test", versions: "0-3", flexible: 2, request: fields, response: {} }).request
 const hex = <F>(message: Message<F>, version: number, value: Encoded<F>): string =>
   Buffer.concat([...message.encode(version, value)]).toString("hex")
-const decode = <F>(message: Message<F>, version: number, text: string) => message.decode(version, Buffer.from(text.replaceAll(" ", ""), "hex"))
+const decode = <F>(message: Message<F>, version: number, text: string) =>
+  message.decode(version, Buffer.from(text.replaceAll(" ", ""), "hex"))
 
 const refused = (run: () => unknown, what: RegExp): void => {
   try {
@@ -59,7 +60,12 @@ describe("versions and defaults", () => {
 
   it("a field that the version lacks decodes to its default", () => {
     assert.deepStrictEqual(decode(message, 0, "00000001 ffff"), { always: 1, late: 5, silent: "", early: null })
-    assert.deepStrictEqual(decode(message, 1, "00000001 00000006 0001 78"), { always: 1, late: 6, silent: "x", early: null })
+    assert.deepStrictEqual(decode(message, 1, "00000001 00000006 0001 78"), {
+      always: 1,
+      late: 6,
+      silent: "x",
+      early: null
+    })
   })
 
   it("a value in a field that the version lacks is refused, not dropped", () => {
@@ -73,7 +79,9 @@ describe("versions and defaults", () => {
 
   it("the same inside lists and structs: a list, a struct of defaults and an empty list are defaults", () => {
     const nested = request({
-      list: arr("0+", { inner: struct("1+", { a: int32("1+", { default: -1 }), b: arr("1+", int32("1+")) }, { optional: true }) })
+      list: arr("0+", {
+        inner: struct("1+", { a: int32("1+", { default: -1 }), b: arr("1+", int32("1+")) }, { optional: true })
+      })
     })
     assert.strictEqual(hex(nested, 0, { list: [{}] }), "00000001")
     assert.strictEqual(hex(nested, 0, { list: [{ inner: { a: -1, b: [] } }] }), "00000001")
@@ -83,7 +91,10 @@ describe("versions and defaults", () => {
   })
 
   it("defaults that messages share cannot be changed by one of them", () => {
-    const lists = request({ late: arr("1+", int32("1+"), { default: [] }), deep: struct("1+", { a: int32("1+") }, { optional: true }) })
+    const lists = request({
+      late: arr("1+", int32("1+"), { default: [] }),
+      deep: struct("1+", { a: int32("1+") }, { optional: true })
+    })
     const value = decode(lists, 0, "")
     assert.throws(() => (value.late as Array<number>).push(1), TypeError)
     assert.throws(() => Object.assign(value.deep, { a: 1 }), TypeError)
@@ -114,7 +125,10 @@ describe("tagged fields (KIP-482)", () => {
   it("those that are their default stay out, the others go in the order of their tags", () => {
     assert.strictEqual(hex(message, 2, { plain: 1 }), "0100")
     assert.strictEqual(hex(message, 2, { plain: 1, second: 0, first: null }), "0100")
-    assert.strictEqual(hex(message, 2, { plain: 1, second: 7, first: "x" }), "01 02 00 02 02 78 01 04 00000007".replaceAll(" ", ""))
+    assert.strictEqual(
+      hex(message, 2, { plain: 1, second: 7, first: "x" }),
+      "01 02 00 02 02 78 01 04 00000007".replaceAll(" ", "")
+    )
   })
 
   it("unknown ones are skipped, wherever they stand", () => {
@@ -137,7 +151,9 @@ describe("tagged fields (KIP-482)", () => {
   })
 
   it("a tagged struct stays out while it equals its defaults", () => {
-    const leader = request({ leader: struct("2+", { id: int32("2+", { default: -1 }) }, { optional: true, tag: 0, tagged: "2+" }) })
+    const leader = request({
+      leader: struct("2+", { id: int32("2+", { default: -1 }) }, { optional: true, tag: 0, tagged: "2+" })
+    })
     assert.strictEqual(hex(leader, 2, {}), "00")
     assert.strictEqual(hex(leader, 2, { leader: { id: -1 } }), "00")
     assert.strictEqual(hex(leader, 2, { leader: {} }), "00")
@@ -147,13 +163,20 @@ describe("tagged fields (KIP-482)", () => {
 })
 
 describe("null and empty", () => {
-  const message = request({ text: nstr("0+", "1+"), list: narr("0+", "1+", int8("0+")), inner: nstruct("0+", "1+", { a: int8("0+") }) })
+  const message = request({
+    text: nstr("0+", "1+"),
+    list: narr("0+", "1+", int8("0+")),
+    inner: nstruct("0+", "1+", { a: int8("0+") })
+  })
   const nothing = { text: null, list: null, inner: null }
 
   it("are different things, in both forms", () => {
     assert.strictEqual(hex(message, 1, nothing), "ffff ffffffff ff".replaceAll(" ", ""))
     assert.strictEqual(hex(message, 2, nothing), "00 00 ff 00".replaceAll(" ", ""))
-    assert.strictEqual(hex(message, 1, { text: "", list: [], inner: { a: 1 } }), "0000 00000000 01 01".replaceAll(" ", ""))
+    assert.strictEqual(
+      hex(message, 1, { text: "", list: [], inner: { a: 1 } }),
+      "0000 00000000 01 01".replaceAll(" ", "")
+    )
     assert.deepStrictEqual(decode(message, 2, "00 00 ff 00"), nothing)
     assert.deepStrictEqual(decode(message, 2, "01 01 01 01 00 00"), { text: "", list: [], inner: { a: 1 } })
   })
@@ -186,13 +209,28 @@ describe("numbers, ids and texts are sent exactly or not at all", () => {
       [request({ n: int64("0+") }), [2 ** 53, -(2 ** 53), 1.5]]
     ]
     for (const [message, wrong] of cases) {
-      for (const n of wrong) refused(() => hex(message, 0, { n }), /^TestRequest version 0: n is .*, not an integer from -?\d+ to \d+$/)
+      for (const n of wrong)
+        refused(() => hex(message, 0, { n }), /^TestRequest version 0: n is .*, not an integer from -?\d+ to \d+$/)
     }
   })
 
   it("the ends of each range are sent as they are", () => {
-    const n = request({ a: int64("0+"), b: int64("0+"), c: uint32("0+"), d: uint16("0+"), e: float64("0+"), f: bool("0+") })
-    const value = { a: Number.MAX_SAFE_INTEGER, b: Number.MIN_SAFE_INTEGER, c: 0xffff_ffff, d: 0xffff, e: -0.1, f: true }
+    const n = request({
+      a: int64("0+"),
+      b: int64("0+"),
+      c: uint32("0+"),
+      d: uint16("0+"),
+      e: float64("0+"),
+      f: bool("0+")
+    })
+    const value = {
+      a: Number.MAX_SAFE_INTEGER,
+      b: Number.MIN_SAFE_INTEGER,
+      c: 0xffff_ffff,
+      d: 0xffff,
+      e: -0.1,
+      f: true
+    }
     assert.deepStrictEqual(decode(n, 0, hex(n, 0, value)), value)
     assert.strictEqual(hex(request({ n: int64("0+") }), 0, { n: -1 }), "ffffffffffffffff")
     assert.strictEqual(hex(request({ n: int64("0+") }), 0, { n: -4294967296 }), "ffffffff00000000")
@@ -219,7 +257,10 @@ describe("numbers, ids and texts are sent exactly or not at all", () => {
     const text = request({ text: str("0+") })
     for (const version of [0, 2]) {
       assert.strictEqual(decode(text, version, hex(text, version, { text: "ß".repeat(16383) })).text.length, 16383)
-      refused(() => hex(text, version, { text: "ß".repeat(16384) }), /text is a string of 32768 bytes, more than Kafka allows/)
+      refused(
+        () => hex(text, version, { text: "ß".repeat(16384) }),
+        /text is a string of 32768 bytes, more than Kafka allows/
+      )
     }
     refused(() => decode(text, 2, `818002${"61".repeat(32768)}00`), /text is a string of 32768 bytes/)
   })
@@ -273,7 +314,10 @@ describe("record bytes", () => {
 
   it("between pieces nothing is lost, however many there are", () => {
     const many = request({ list: arr("0+", { name: str("0+"), records: records("0+", "0+") }) })
-    const list = Array.from({ length: 200 }, (_, i) => ({ name: `n${i}`.repeat(1 + (i % 60)), records: Buffer.alloc(i * 37, i) }))
+    const list = Array.from(
+      { length: 200 },
+      (_, i) => ({ name: `n${i}`.repeat(1 + (i % 60)), records: Buffer.alloc(i * 37, i) })
+    )
     for (const version of [1, 2]) {
       assert.deepStrictEqual(many.decode(version, Buffer.concat([...many.encode(version, { list })])), { list })
     }
@@ -282,14 +326,22 @@ describe("record bytes", () => {
 
 describe("types", () => {
   it("a field without a default is required; one with a default is not; what is decoded is complete", () => {
-    const message = request({ a: int32("0+"), b: int32("0+", { default: 1 }), list: arr("0+", { c: str("0+"), d: str("0+", { default: "" }) }) })
+    const message = request({
+      a: int32("0+"),
+      b: int32("0+", { default: 1 }),
+      list: arr("0+", { c: str("0+"), d: str("0+", { default: "" }) })
+    })
     const value: Encoded<typeof message.fields> = { a: 1, list: [{ c: "" }] }
     // @ts-expect-error a is required
     const withoutA: Encoded<typeof message.fields> = { list: [] }
     // @ts-expect-error c is required
     const withoutC: Encoded<typeof message.fields> = { a: 1, list: [{}] }
     refused(() => message.encode(0, { ...withoutC, ...withoutA, a: "x" as never }), /a is x, not an integer/)
-    const complete: { readonly a: number; readonly b: number; readonly list: ReadonlyArray<{ readonly c: string; readonly d: string }> } = message
+    const complete: {
+      readonly a: number
+      readonly b: number
+      readonly list: ReadonlyArray<{ readonly c: string; readonly d: string }>
+    } = message
       .decode(0, Buffer.concat([...message.encode(0, value)]))
     assert.deepStrictEqual(complete, { a: 1, b: 1, list: [{ c: "", d: "" }] })
   })
@@ -301,7 +353,8 @@ describe("types", () => {
 })
 
 describe("headers", () => {
-  const api = (key: number): Api<object, object> => defineApi({ key, name: "Test", versions: "0-3", flexible: 2, request: {}, response: {} })
+  const api = (key: number): Api<object, object> =>
+    defineApi({ key, name: "Test", versions: "0-3", flexible: 2, request: {}, response: {} })
 
   it("have tagged fields from the first flexible version on, except the answer of ApiVersions (KIP-511)", () => {
     assert.deepStrictEqual([1, 2].map((v) => requestHeaderVersion(api(3), v)), [1, 2])

@@ -1,7 +1,8 @@
 /**
  * OffsetForLeaderEpoch (KIP-101, KIP-320): where a leader's epoch ended, to see that a log was truncated.
  *
- * Starts at 2, as Kafka 4 does. From 3 on the right to describe the topic is enough; below, it takes rights on the cluster.
+ * Starts at 2, as Kafka 4 does. From 3 on the right to describe the topic is enough; below, it takes rights on the
+ * cluster.
  */
 import { arr, defineApi, int16, int32, int64, str } from "../schema.ts"
 
