@@ -13,7 +13,7 @@ import { encodeBatch, decodeRecords, type Rec } from "../wire/batch/records.ts"
 import { passThroughVerdict } from "../wire/batch/passThrough.ts"
 import type { BatchView } from "../wire/batch/recordBatch.ts"
 import type { OffsetRange } from "../wire/ranges.ts"
-import type { Delivery } from "./delivery.ts"
+import { type DeliveredBatch, type Delivery, lastOffsetOf } from "./delivery.ts"
 import type { TransformChain } from "./transforms/chain.ts"
 import type { MirrorRecord, TransformOutcome } from "./transforms/transform.ts"
 
@@ -40,8 +40,12 @@ export interface CopyUnit {
   readonly outputs: ReadonlyArray<Output>
   /** Records that a transform dropped. */
   readonly filtered: number
-  /** Of the newest record, milliseconds since the epoch; null without outputs. */
-  readonly newestTimestamp: bigint | null
+  /** Records and bytes of all outputs, as stored. */
+  readonly records: number
+  readonly bytes: number
+  /** Milliseconds since the epoch; 0 without outputs. */
+  readonly oldestTimestamp: bigint
+  readonly newestTimestamp: bigint
 }
 
 /** A record that a transform could not take. */
@@ -90,12 +94,15 @@ const joined = (ranges: ReadonlyArray<OffsetRange>): ReadonlyArray<OffsetRange> 
   return result
 }
 
-const passedUnit = (batch: BatchView, topic: string, partition: number): CopyUnit => ({
-  accept: [{ first: batch.baseOffset, last: batch.lastOffset }],
+const passedUnit = (batch: DeliveredBatch, topic: string, partition: number): CopyUnit => ({
+  accept: [{ first: batch.baseOffset, last: lastOffsetOf(batch) }],
   gaps: [],
-  outputs: [{ topic, partition, bytes: batch.bytes, recordCount: batch.recordCount, offsets: batch.baseOffset }],
+  outputs: [{ topic, partition, bytes: batch.view.bytes, recordCount: batch.view.recordCount, offsets: batch.baseOffset }],
   filtered: 0,
-  newestTimestamp: batch.maxTimestamp
+  records: batch.view.recordCount,
+  bytes: batch.view.sizeInBytes,
+  oldestTimestamp: batch.view.baseTimestamp,
+  newestTimestamp: batch.view.maxTimestamp
 })
 
 /** The parts of `range` that lie in [first, last]. */
@@ -132,6 +139,7 @@ interface Decoded {
   readonly accept: Array<{ first: number; last: number }>
   readonly kept: Map<string, Array<Rec>>
   filtered: number
+  oldest: bigint | null
   newest: bigint | null
   stoppedAt: number | null
 }
@@ -149,23 +157,27 @@ const keep = (decoded: Decoded, offset: number, outcome: TransformOutcome): void
   const list = decoded.kept.get(outcome.record.topic)
   if (list === undefined) decoded.kept.set(outcome.record.topic, [rec])
   else list.push(rec)
+  if (decoded.oldest === null || rec.timestamp < decoded.oldest) decoded.oldest = rec.timestamp
   if (decoded.newest === null || rec.timestamp > decoded.newest) decoded.newest = rec.timestamp
 }
 
 /** The slow path of one batch: `ours` are the acquired offsets inside it. */
 const decodedUnit = async (
-  batch: BatchView,
+  batch: DeliveredBatch,
   ours: ReadonlyArray<OffsetRange>,
   delivery: Delivery,
   rules: CopyRules,
   failures: Array<CopyFailure>
 ): Promise<{ readonly unit: CopyUnit; readonly stoppedAt: number | null }> => {
-  const decoded: Decoded = { accept: [], kept: new Map(), filtered: 0, newest: null, stoppedAt: null }
+  const decoded: Decoded = { accept: [], kept: new Map(), filtered: 0, oldest: null, newest: null, stoppedAt: null }
   const gaps: Array<{ first: number; last: number }> = []
   let next = 0
   let range = ours[0]
   let expected = range?.first ?? 0
-  for (const rec of decodeRecords(batch)) {
+  // A batch that was produced before carries offset 0; records are numbered from the base, whatever it says.
+  const shift = batch.baseOffset - batch.view.baseOffset
+  for (const found of decodeRecords(batch.view)) {
+    const rec = shift === 0 ? found : { ...found, offset: found.offset + shift }
     while (range !== undefined && rec.offset > range.last) {
       if (expected <= range.last) gaps.push({ first: expected, last: range.last })
       range = ours[++next]
@@ -202,9 +214,18 @@ const decodedUnit = async (
   }
   const outputs: Array<Output> = []
   for (const [topic, records] of decoded.kept) {
-    outputs.push({ topic, partition: delivery.partition, bytes: encodeBatch(records, { codec: batch.codec }), recordCount: records.length, offsets: records.map((rec) => rec.offset) })
+    outputs.push({ topic, partition: delivery.partition, bytes: encodeBatch(records, { codec: batch.view.codec }), recordCount: records.length, offsets: records.map((rec) => rec.offset) })
   }
-  const unit = { accept: decoded.accept, gaps, outputs, filtered: decoded.filtered, newestTimestamp: decoded.newest }
+  const unit: CopyUnit = {
+    accept: decoded.accept,
+    gaps,
+    outputs,
+    filtered: decoded.filtered,
+    records: outputs.reduce((sum, output) => sum + output.recordCount, 0),
+    bytes: outputs.reduce((sum, output) => sum + output.bytes.length, 0),
+    oldestTimestamp: decoded.oldest ?? 0n,
+    newestTimestamp: decoded.newest ?? 0n
+  }
   return { unit, stoppedAt: decoded.stoppedAt }
 }
 
@@ -218,19 +239,20 @@ export const copyDelivery = async (delivery: Delivery, rules: CopyRules): Promis
   const ranges = joined(delivery.ranges)
   const gap = (first: number, last: number): void => {
     const gaps = within(ranges, first, last)
-    if (gaps.length > 0) units.push({ accept: [], gaps, outputs: [], filtered: 0, newestTimestamp: null })
+    if (gaps.length > 0) units.push({ accept: [], gaps, outputs: [], filtered: 0, records: 0, bytes: 0, oldestTimestamp: 0n, newestTimestamp: 0n })
   }
   const end = ranges[ranges.length - 1]?.last ?? -1
   let position = ranges[0]?.first ?? 0
   for (const batch of delivery.batches) {
-    if (batch.lastOffset < position) continue
+    const last = lastOffsetOf(batch)
+    if (last < position) continue
     if (batch.baseOffset > end) break
     if (batch.baseOffset > position) gap(position, batch.baseOffset - 1)
-    const ours = within(ranges, batch.baseOffset, batch.lastOffset)
-    position = batch.lastOffset + 1
+    const ours = within(ranges, batch.baseOffset, last)
+    position = last + 1
     if (ours.length === 0) continue
-    const whole = ours.length === 1 && ours[0]?.first === batch.baseOffset && ours[0].last === batch.lastOffset
-    if (whole && rules.chain === null && passThroughVerdict(batch).ok) {
+    const whole = ours.length === 1 && ours[0]?.first === batch.baseOffset && ours[0].last === last
+    if (whole && rules.chain === null && passThroughVerdict(batch.view).ok) {
       units.push(passedUnit(batch, rules.targetTopic, delivery.partition))
       continue
     }

@@ -12,6 +12,21 @@ export interface DeliveredRange extends OffsetRange {
   readonly deliveryCount: number
 }
 
+/**
+ * A batch with the offset it has on the source. The producer rewrites headers in place, so the view alone would not
+ * know it any more when a batch has to be copied a second time.
+ */
+export interface DeliveredBatch {
+  readonly view: BatchView
+  readonly baseOffset: number
+}
+
+export const deliveredBatches = (views: ReadonlyArray<BatchView>): ReadonlyArray<DeliveredBatch> =>
+  views.map((view) => ({ view, baseOffset: view.baseOffset }))
+
+/** The last source offset that the batch spans. */
+export const lastOffsetOf = (batch: DeliveredBatch): number => batch.baseOffset + batch.view.lastOffsetDelta
+
 /** What one poll gave of one partition. */
 export interface Delivery {
   readonly topic: string
@@ -20,9 +35,11 @@ export interface Delivery {
   /** The offsets that are this lane's to settle, ascending and disjoint. */
   readonly ranges: ReadonlyArray<DeliveredRange>
   /** Data batches in offset order: no control batches, no aborted ones. They may hold offsets outside `ranges`. */
-  readonly batches: ReadonlyArray<BatchView>
+  readonly batches: ReadonlyArray<DeliveredBatch>
   /** When it was acquired, milliseconds of Effect's Clock. */
   readonly acquiredAtMs: number
+  /** What the source knows it by; parts of a delivery keep it. */
+  readonly token: unknown
 }
 
 export type SettlementType =
@@ -61,6 +78,10 @@ export interface Source<E> {
   readonly resume: (topic: string, partition: number) => Effect.Effect<void>
   /** Changes what is subscribed to, without disturbing partitions that stay. */
   readonly subscribe: (topics: ReadonlyArray<string>) => Effect.Effect<void, E>
+  /** False once the records are somebody else's to mirror (lock lost, partition revoked): then they are dropped here. */
+  readonly owns: (delivery: Delivery) => boolean
+  /** False where a poll acknowledges what came before it: nothing may be polled while anything is held. */
+  readonly pollsWhileHolding: boolean
   /** Deliveries after which the source gives a record up; Infinity in consumer mode. */
   readonly deliveryLimit: number
 }

@@ -1,21 +1,27 @@
 /**
- * A lane: one group member and one producer. The way of a batch is acquire, copy, write, acknowledge; what cannot
- * be finished is held and tried again without stopping the rest.
+ * A lane: one group member and one producer. The way of a batch is acquire, triage, copy, write, commit,
+ * acknowledge; what cannot be finished is held and tried again without stopping the rest.
  *
  * Invariants
- * 1. A source offset is accepted only after every output made of it is confirmed by the target.
+ * 1. A source offset is accepted only after every output made of it is committed on the target.
  * 2. One partition that cannot move never stops another.
  * 3. A stop lets the round at work finish and then polls no more; what is still held goes back with the source.
  */
-import { Clock, Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
+import type { BindingStopped, SourceRange } from "../txn/binding.ts"
+import type { ProducerError } from "../txn/produceErrors.ts"
+import type { WireError } from "../wire/errors.ts"
+import { rangeSet } from "../wire/ranges.ts"
 import type { Copied, CopyUnit, Output } from "./copy.ts"
-import type { Delivery, Settlement } from "./delivery.ts"
+import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
-import { finishUnit, hold, type LaneContext, type LaneParts, makeContext, settle, unitSettlements } from "./laneContext.ts"
-import type { PendingUnit } from "./pending.ts"
-import { handleFailures, writeRest } from "./refusals.ts"
+import { hold, type LaneContext, type LaneParts, makeContext, unitSettlements } from "./laneContext.ts"
+import { deliveryWithin, type PendingUnit } from "./pending.ts"
+import { BEHIND, handleFailures, writeRest } from "./refusals.ts"
 import { copyOne, retryHeld } from "./retries.ts"
-import type { WriteOutcome } from "./sink.ts"
+import { settle, sourceRanges, transact, type WriteOutcome, type Writing } from "./writing.ts"
+
+export type LaneError = ProducerError | BindingStopped | WireError | FlowStopped
 
 interface Work {
   readonly delivery: Delivery
@@ -32,41 +38,67 @@ const unwritten = (unit: CopyUnit, outcomes: ReadonlyArray<WriteOutcome>, from: 
     remaining.push(output)
     if (outcome?.kind === "refused" && reason === "") reason = outcome.error.message
   })
-  return { remaining, reason: reason === "" ? "a batch before it in the target partition is not taken" : reason }
+  return { remaining, reason: reason === "" ? BEHIND : reason }
 }
 
-/** Settles what is written of one delivery and takes care of what is not. Gives the index behind its outcomes. */
-const conclude = <E, E2, E3>(lane: LaneContext<E, E2, E3>, { copied, delivery }: Work, outcomes: ReadonlyArray<WriteOutcome>, from: number) =>
+/** Finishes what is written of one delivery and takes care of what is not. Gives the index behind its outcomes. */
+const conclude = <E>(lane: LaneContext<E>, writing: Writing, { copied, delivery }: Work, outcomes: ReadonlyArray<WriteOutcome>, from: number) =>
   Effect.gen(function*() {
-    const settlements: Array<Settlement> = []
     let index = from
     let behind = lane.ordered && lane.pending.has(delivery)
     for (const unit of copied.units) {
       const { reason, remaining } = unwritten(unit, outcomes, index)
       index += unit.outputs.length
       if (remaining.length === 0 && !behind) {
-        lane.parts.events.mirrored(delivery, unit, yield* Clock.currentTimeMillis)
-        for (const settlement of unitSettlements(unit, [])) settlements.push(settlement)
+        writing.finish(delivery, unitSettlements(unit, []), unit)
         continue
       }
       const item: PendingUnit = { kind: "write", delivery, unit, remaining, rejected: [], reason }
       // What is refused is taken apart at once: most often it only is too large as one batch.
-      if (!behind && (yield* writeRest(lane, item))) yield* finishUnit(lane, item)
-      else {
+      if (behind || !(yield* writeRest(lane, writing, item))) {
         behind = lane.ordered
         yield* hold(lane, item)
       }
     }
-    yield* settle(lane, delivery, settlements)
-    yield* handleFailures(lane, delivery, copied)
+    yield* handleFailures(lane, writing, delivery, copied)
     return index
   })
 
-const round = <E, E2, E3>(lane: LaneContext<E, E2, E3>, deliveries: ReadonlyArray<Delivery>) =>
+const write = <E>(lane: LaneContext<E>, work: ReadonlyArray<Work>) =>
+  transact(lane, (writing) =>
+    Effect.gen(function*() {
+      const outcomes = yield* writing.write(work.flatMap(({ copied }) => copied.units.flatMap((unit) => unit.outputs)))
+      let index = 0
+      for (const one of work) index = yield* conclude(lane, writing, one, outcomes, index)
+    }))
+
+const ofDelivery = (ranges: ReadonlyArray<SourceRange>, delivery: Delivery) =>
+  rangeSet(ranges.filter((range) => range.topicId === delivery.topicId && range.topic === delivery.topic && range.partition === delivery.partition))
+
+/** Asks the binding which offsets are still to be mirrored. Gives the delivery reduced to those; null: none. */
+const triaged = <E>(lane: LaneContext<E>, delivery: Delivery) =>
+  Effect.gen(function*() {
+    const triage = yield* lane.parts.binding.triage(sourceRanges(delivery, delivery.ranges))
+    if (triage.done.length > 0) {
+      const done = ofDelivery(triage.done, delivery)
+      lane.parts.events.alreadyDone(delivery, done)
+      yield* settle(lane, delivery, done.map((range) => ({ ...range, type: "accept" })))
+    }
+    if (triage.wait.length > 0) {
+      const reason = "another lane's transaction over these records is not decided yet"
+      yield* hold(lane, { kind: "copy", delivery: deliveryWithin(delivery, ofDelivery(triage.wait, delivery)), reason })
+    }
+    if (triage.done.length + triage.wait.length === 0) return delivery
+    return triage.ours.length === 0 ? null : deliveryWithin(delivery, ofDelivery(triage.ours, delivery))
+  })
+
+const round = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>
   Effect.gen(function*() {
     const work: Array<Work> = []
-    for (const delivery of deliveries) {
-      lane.parts.events.acquired(delivery)
+    for (const given of deliveries) {
+      lane.parts.events.acquired(given)
+      const delivery = yield* triaged(lane, given)
+      if (delivery === null) continue
       if (lane.ordered && lane.pending.has(delivery)) {
         yield* hold(lane, { kind: "copy", delivery, reason: "an earlier record of the partition is not written yet" })
         continue
@@ -75,20 +107,20 @@ const round = <E, E2, E3>(lane: LaneContext<E, E2, E3>, deliveries: ReadonlyArra
       if (copied._tag === "Success") work.push({ delivery, copied: copied.success })
       else yield* hold(lane, { kind: "copy", delivery, reason: copied.failure })
     }
-    const outputs = work.flatMap(({ copied }) => copied.units.flatMap((unit) => unit.outputs))
-    const outcomes = outputs.length === 0 ? [] : yield* lane.parts.sink.write(outputs)
-    let index = 0
-    for (const one of work) index = yield* conclude(lane, one, outcomes, index)
+    if (work.length > 0) yield* write(lane, work)
   })
 
 /** Runs until `stopping`; fails when the source or the target fails for good, or a record stops the flow. */
-export const runLane = <E, E2, E3>(parts: LaneParts<E, E2, E3>): Effect.Effect<void, E | E2 | E3 | FlowStopped, Scope.Scope> =>
+export const runLane = <E>(parts: LaneParts<E>): Effect.Effect<void, E | LaneError, Scope.Scope> =>
   Effect.gen(function*() {
     const lane = yield* makeContext(parts)
+    yield* parts.binding.start
     const loop = Effect.gen(function*() {
       while (!parts.stopping()) {
-        const deliveries = yield* parts.source.poll
-        if (deliveries.length > 0) yield* round(lane, deliveries)
+        if (lane.pending.size === 0 || parts.source.pollsWhileHolding) {
+          const deliveries = yield* parts.source.poll
+          if (deliveries.length > 0) yield* round(lane, deliveries)
+        } else yield* Effect.sleep("100 millis")
         yield* retryHeld(lane)
       }
       yield* FiberSet.awaitEmpty(lane.settling)

@@ -1,11 +1,12 @@
-/** What the parts of a lane share: its ports, what it holds, and how it settles and holds. */
+/** What the parts of a lane share: its ports and what it holds. */
 import { Clock, Effect, FiberSet } from "effect"
+import type { Binding } from "../txn/binding.ts"
 import { type OffsetRange, rangeSet, subtract } from "../wire/ranges.ts"
+import type { WireError } from "../wire/errors.ts"
 import type { CopyRules, CopyUnit, Output } from "./copy.ts"
-import type { Delivery, Settlement, Source } from "./delivery.ts"
+import type { Settlement, Source } from "./delivery.ts"
 import type { LaneEvents } from "./laneEvents.ts"
 import { type Pending, PendingWork } from "./pending.ts"
-import type { Sink } from "./sink.ts"
 import type { MirrorRecord } from "./transforms/transform.ts"
 
 /** A record on its way to the dead-letter topic, and why. */
@@ -19,11 +20,16 @@ export interface Letter {
   readonly error: Error
 }
 
-export interface LaneParts<E, E2, E3> {
+/** The rules of a source partition, or why the target has no place for it now. */
+export type Place = { readonly ok: true; readonly rules: CopyRules } | { readonly ok: false; readonly reason: string }
+
+export interface LaneParts<E> {
   readonly source: Source<E>
-  readonly sink: Sink<E2>
-  /** The rules of a source topic; makes sure that the target has a place for the partition. */
-  readonly rulesFor: (topic: string, partition: number) => Effect.Effect<CopyRules, E3>
+  readonly binding: Binding
+  /** Makes sure that the target has a place for the partition. */
+  readonly placeOf: (topic: string, partition: number) => Effect.Effect<Place, WireError>
+  /** The same for a topic that a transform has named. Null, or why it has no place. */
+  readonly ensureOutput: (topic: string, sourceTopic: string, partition: number) => Effect.Effect<string | null, WireError>
   /** The letter as a batch for the dead-letter topic; null when none is configured. */
   readonly deadLetter: ((letter: Letter) => Output) | null
   readonly onRecordRefused: "block" | "deadletter"
@@ -36,8 +42,8 @@ export interface LaneParts<E, E2, E3> {
 export const RETRY_FLOOR_MS = 1_000
 export const RETRY_CEILING_MS = 15_000
 
-export interface LaneContext<E, E2, E3> {
-  readonly parts: LaneParts<E, E2, E3>
+export interface LaneContext<E> {
+  readonly parts: LaneParts<E>
   readonly pending: PendingWork
   readonly ordered: boolean
   readonly settling: FiberSet.FiberSet<void, E>
@@ -45,8 +51,8 @@ export interface LaneContext<E, E2, E3> {
   retryDelayMs: number
 }
 
-export const makeContext = <E, E2, E3>(parts: LaneParts<E, E2, E3>) =>
-  Effect.map(FiberSet.make<void, E>(), (settling): LaneContext<E, E2, E3> => ({
+export const makeContext = <E>(parts: LaneParts<E>) =>
+  Effect.map(FiberSet.make<void, E>(), (settling): LaneContext<E> => ({
     parts,
     pending: new PendingWork(),
     ordered: parts.source.mode === "consumer",
@@ -58,34 +64,14 @@ export const makeContext = <E, E2, E3>(parts: LaneParts<E, E2, E3>) =>
 const asSettlements = (ranges: ReadonlyArray<OffsetRange>, type: Settlement["type"]): ReadonlyArray<Settlement> =>
   ranges.map((range) => ({ first: range.first, last: range.last, type }))
 
-/** The settlements of a unit whose outputs are all confirmed, but for what was dead-lettered. */
+/** The settlements of a unit whose outputs are all written, but for what was dead-lettered. */
 export const unitSettlements = (unit: CopyUnit, rejected: ReadonlyArray<OffsetRange>): ReadonlyArray<Settlement> => {
   const accepted = rejected.length === 0 ? unit.accept : subtract(rangeSet(unit.accept), rangeSet(rejected))
   return [...asSettlements(accepted, "accept"), ...asSettlements(rejected, "reject"), ...asSettlements(unit.gaps, "gap")]
 }
 
-/** Tells the source. Not awaited: in share mode the broker's word comes with a later request. */
-export const settle = <E, E2, E3>(lane: LaneContext<E, E2, E3>, delivery: Delivery, settlements: ReadonlyArray<Settlement>) => {
-  if (settlements.length === 0) return Effect.void
-  const told = Effect.gen(function*() {
-    const settled = yield* lane.parts.source.settle(delivery, settlements)
-    lane.parts.events.settled(delivery, settlements, settled, yield* Clock.currentTimeMillis)
-  })
-  return Effect.asVoid(FiberSet.run(lane.settling, told))
-}
-
-/** Every output of the unit is confirmed: count it, and settle its offsets. */
-export const finishUnit = <E, E2, E3>(
-  lane: LaneContext<E, E2, E3>,
-  item: { readonly delivery: Delivery; readonly unit: CopyUnit; readonly rejected: ReadonlyArray<OffsetRange> }
-) =>
-  Effect.gen(function*() {
-    lane.parts.events.mirrored(item.delivery, item.unit, yield* Clock.currentTimeMillis)
-    yield* settle(lane, item.delivery, unitSettlements(item.unit, item.rejected))
-  })
-
 /** Keeps work that cannot be finished now; its partition waits where order is kept. */
-export const hold = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: Pending) =>
+export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
   Effect.gen(function*() {
     if (lane.pending.size === 0) {
       lane.retryDelayMs = RETRY_FLOOR_MS

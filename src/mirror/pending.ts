@@ -9,9 +9,9 @@
  */
 import { BatchView, splitBatches } from "../wire/batch/recordBatch.ts"
 import { decodeRecords } from "../wire/batch/records.ts"
-import type { OffsetRange } from "../wire/ranges.ts"
+import { intersect, type OffsetRange, type RangeSet } from "../wire/ranges.ts"
 import { type CopyUnit, type Output, sourceOffset, splitOutput } from "./copy.ts"
-import type { Delivery } from "./delivery.ts"
+import { type Delivery, lastOffsetOf } from "./delivery.ts"
 import type { MirrorRecord } from "./transforms/transform.ts"
 
 /** A unit with outputs that are not written yet. */
@@ -39,14 +39,20 @@ export type Pending = PendingUnit | PendingCopy
 export const deliveryFrom = (delivery: Delivery, from: number): Delivery => ({
   ...delivery,
   ranges: delivery.ranges.flatMap((range) => range.last < from ? [] : [{ ...range, first: Math.max(range.first, from) }]),
-  batches: delivery.batches.filter((batch) => batch.lastOffset >= from)
+  batches: delivery.batches.filter((batch) => lastOffsetOf(batch) >= from)
+})
+
+/** The delivery reduced to the offsets in `ranges`. */
+export const deliveryWithin = (delivery: Delivery, ranges: RangeSet): Delivery => ({
+  ...delivery,
+  ranges: delivery.ranges.flatMap((range) => intersect([range], ranges).map((part) => ({ ...part, deliveryCount: range.deliveryCount })))
 })
 
 /** The delivery reduced to one offset. */
 export const deliveryAt = (delivery: Delivery, offset: number): Delivery => ({
   ...delivery,
   ranges: delivery.ranges.flatMap((range) => offset < range.first || offset > range.last ? [] : [{ ...range, first: offset, last: offset }]),
-  batches: delivery.batches.filter((batch) => batch.baseOffset <= offset && batch.lastOffset >= offset)
+  batches: delivery.batches.filter((batch) => batch.baseOffset <= offset && lastOffsetOf(batch) >= offset)
 })
 
 const viewOf = (output: Output): BatchView => splitBatches(output.bytes)[0] as BatchView
@@ -83,6 +89,12 @@ export class PendingWork {
     const list = this.#byPartition.get(key)
     if (list === undefined) this.#byPartition.set(key, [item])
     else list.push(item)
+  }
+
+  /** Before all that its partition holds: it came earlier. */
+  addFirst(item: Pending): void {
+    const key = PendingWork.key(item.delivery)
+    this.#byPartition.set(key, [item, ...(this.#byPartition.get(key) ?? [])])
   }
 
   has(delivery: Delivery): boolean {

@@ -3,30 +3,35 @@
  * topic, skipped, given back, held or a reason to stop, as configured.
  */
 import { Effect } from "effect"
+import type { BindingStopped } from "../txn/binding.ts"
+import type { ProducerError } from "../txn/produceErrors.ts"
 import type { Copied, CopyFailure, Output } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import { FlowStopped } from "./errors.ts"
-import { hold, type LaneContext, type Letter, settle } from "./laneContext.ts"
+import { hold, type LaneContext, type Letter, unitSettlements } from "./laneContext.ts"
 import { deliveryAt, deliveryFrom, halve, type PendingUnit, singleRecord } from "./pending.ts"
+import { settle, type Writing } from "./writing.ts"
+
+export const BEHIND = "a batch before it in the target partition is not taken"
 
 /** Writes one letter; null when it is written, else why not. */
-const writeLetter = <E, E2, E3>(lane: LaneContext<E, E2, E3>, letter: Letter) =>
+const writeLetter = <E>(lane: LaneContext<E>, writing: Writing, letter: Letter) =>
   Effect.gen(function*() {
     if (lane.parts.deadLetter === null) return "there is no dead-letter topic"
     const output = lane.parts.deadLetter(letter)
-    const outcome = (yield* lane.parts.sink.write([output]))[0]
+    const outcome = (yield* writing.write([output]))[0]
     if (outcome?.kind === "written") return null
-    return `the dead-letter topic ${output.topic} does not take it: ${outcome?.kind === "refused" ? outcome.error.message : "no answer"}`
+    return `the dead-letter topic ${output.topic} does not take it: ${outcome?.kind === "refused" ? outcome.error.message : BEHIND}`
   })
 
 /** A single record the target refuses. True when it went to the dead-letter topic instead. */
-const refusedRecord = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: PendingUnit, output: Output, error: Error) =>
+const refusedRecord = <E>(lane: LaneContext<E>, writing: Writing, item: PendingUnit, output: Output, error: Error) =>
   Effect.gen(function*() {
     const record = singleRecord(output)
     item.reason = `the target refuses the record at offset ${record.offset}: ${error.message}`
     if (lane.parts.onRecordRefused === "block") return false
     const sourceTopic = item.delivery.topic
-    const problem = yield* writeLetter(lane, { record, sourceTopic, stage: "TASK_PUT", executor: error.name, error })
+    const problem = yield* writeLetter(lane, writing, { record, sourceTopic, stage: "TASK_PUT", executor: error.name, error })
     if (problem !== null) {
       item.reason = `${item.reason}; ${problem}`
       return false
@@ -37,34 +42,35 @@ const refusedRecord = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: PendingUni
   })
 
 /**
- * Writes what is left of a unit, one output after the other, halving what is refused. True when all of it is
- * written or dead-lettered; else `item.reason` says at which offset it stands and why.
+ * Writes what is left of a unit, one output after the other, halving what is refused, and finishes it. False when it
+ * stands: `item.reason` says at which offset and why.
  */
-export const writeRest = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: PendingUnit): Effect.Effect<boolean, E2> =>
+export const writeRest = <E>(lane: LaneContext<E>, writing: Writing, item: PendingUnit): Effect.Effect<boolean, ProducerError | BindingStopped> =>
   Effect.gen(function*() {
     while (item.remaining.length > 0) {
       const output = item.remaining[0] as Output
       const rest = item.remaining.slice(1)
-      const outcome = (yield* lane.parts.sink.write([output]))[0]
+      const outcome = (yield* writing.write([output]))[0]
       if (outcome?.kind === "written") item.remaining = rest
       else if (outcome?.kind === "refused" && outcome.scope === "records") {
         const halves = halve(output)
         if (halves !== null) item.remaining = [...halves, ...rest]
-        else if (yield* refusedRecord(lane, item, output, outcome.error)) item.remaining = rest
+        else if (yield* refusedRecord(lane, writing, item, output, outcome.error)) item.remaining = rest
         else return false
       } else {
-        item.reason = outcome?.kind === "refused" ? outcome.error.message : "a batch before it in the target partition is not taken"
+        item.reason = outcome?.kind === "refused" ? outcome.error.message : BEHIND
         return false
       }
     }
+    writing.finish(item.delivery, unitSettlements(item.unit, item.rejected), item.unit)
     return true
   })
 
-const again = (failure: CopyFailure): string =>
+export const wantsAnotherTry = (failure: CopyFailure): string =>
   `transform "${failure.transform}" asks for another try at offset ${failure.original.offset}: ${failure.error.message}`
 
 /** A record no transform will take: dead letter, skip or stop, as configured. */
-export const fatalFailure = <E, E2, E3>(lane: LaneContext<E, E2, E3>, delivery: Delivery, failure: CopyFailure) =>
+export const fatalFailure = <E>(lane: LaneContext<E>, writing: Writing, delivery: Delivery, failure: CopyFailure) =>
   Effect.gen(function*() {
     const { parts } = lane
     const offset = failure.original.offset
@@ -78,33 +84,33 @@ export const fatalFailure = <E, E2, E3>(lane: LaneContext<E, E2, E3>, delivery: 
         executor: failure.transform,
         error: failure.error
       }
-      const problem = yield* writeLetter(lane, letter)
+      const problem = yield* writeLetter(lane, writing, letter)
       if (problem !== null) return yield* new FlowStopped({ what: `${said}; ${problem}` })
       parts.events.deadLettered(delivery, offset, failure.error)
     } else if (parts.errorsTolerance === "all") parts.events.skipped(delivery, offset, failure.error)
     else return yield* new FlowStopped({ what: `${said} (errors.tolerance is none and there is no dead-letter topic)` })
-    yield* settle(lane, delivery, [{ first: offset, last: offset, type: "reject" }])
+    writing.finish(delivery, [{ first: offset, last: offset, type: "reject" }], null)
   })
 
 /** A record that a transform wants to see again. Where order is kept, the copy has stopped there (`Copied.stoppedAt`). */
-const retriableFailure = <E, E2, E3>(lane: LaneContext<E, E2, E3>, delivery: Delivery, failure: CopyFailure) => {
+const retriableFailure = <E>(lane: LaneContext<E>, delivery: Delivery, failure: CopyFailure) => {
   const offset = failure.original.offset
   if (lane.ordered) return Effect.void
   // Given back too often the group would archive it: near the limit it is held and tried here instead.
   if (failure.deliveryCount < lane.parts.source.deliveryLimit - 1) {
     return settle(lane, delivery, [{ first: offset, last: offset, type: "release" }])
   }
-  return hold(lane, { kind: "copy", delivery: deliveryAt(delivery, offset), reason: again(failure) })
+  return hold(lane, { kind: "copy", delivery: deliveryAt(delivery, offset), reason: wantsAnotherTry(failure) })
 }
 
 /** What becomes of the records that transforms did not take. */
-export const handleFailures = <E, E2, E3>(lane: LaneContext<E, E2, E3>, delivery: Delivery, copied: Copied) =>
+export const handleFailures = <E>(lane: LaneContext<E>, writing: Writing, delivery: Delivery, copied: Copied) =>
   Effect.gen(function*() {
     for (const failure of copied.failures) {
       if (failure.retriable) yield* retriableFailure(lane, delivery, failure)
-      else yield* fatalFailure(lane, delivery, failure)
+      else yield* fatalFailure(lane, writing, delivery, failure)
     }
     const last = copied.failures[copied.failures.length - 1]
     if (copied.stoppedAt === null || last === undefined) return
-    yield* hold(lane, { kind: "copy", delivery: deliveryFrom(delivery, copied.stoppedAt), reason: again(last) })
+    yield* hold(lane, { kind: "copy", delivery: deliveryFrom(delivery, copied.stoppedAt), reason: wantsAnotherTry(last) })
   })

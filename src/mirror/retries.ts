@@ -1,43 +1,53 @@
 /** Tries held work again: in the order of each partition, one partition never waiting for another. */
 import { Clock, Effect } from "effect"
+import type { BindingStopped } from "../txn/binding.ts"
+import type { ProducerError } from "../txn/produceErrors.ts"
+import type { WireError } from "../wire/errors.ts"
 import { copyDelivery } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
-import { finishUnit, type LaneContext, RETRY_CEILING_MS, RETRY_FLOOR_MS } from "./laneContext.ts"
+import { type LaneContext, RETRY_CEILING_MS, RETRY_FLOOR_MS } from "./laneContext.ts"
 import { deliveryAt, deliveryFrom, type Pending, type PendingCopy, type PendingUnit } from "./pending.ts"
-import { fatalFailure, writeRest } from "./refusals.ts"
+import { fatalFailure, wantsAnotherTry, writeRest } from "./refusals.ts"
+import { transact, type Writing } from "./writing.ts"
 
-/** Copies a delivery; a batch that cannot be read is a value: it blocks its partition only. */
-export const copyOne = <E, E2, E3>(lane: LaneContext<E, E2, E3>, delivery: Delivery) =>
+/** Copies a delivery. What cannot be copied now (no place on the target, bytes that cannot be read) is a value: it blocks its partition only. */
+export const copyOne = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
-    const rules = yield* lane.parts.rulesFor(delivery.topic, delivery.partition)
-    return yield* Effect.result(Effect.tryPromise({
-      try: () => copyDelivery(delivery, rules),
+    const place = yield* lane.parts.placeOf(delivery.topic, delivery.partition)
+    if (!place.ok) return yield* Effect.result(Effect.fail(place.reason))
+    const copied = yield* Effect.result(Effect.tryPromise({
+      try: () => copyDelivery(delivery, place.rules),
       catch: (thrown) => `a record batch cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`
     }))
+    if (copied._tag === "Failure" || place.rules.chain === null) return copied
+    for (const topic of new Set(copied.success.units.flatMap((unit) => unit.outputs.map((output) => output.topic)))) {
+      const problem = yield* lane.parts.ensureOutput(topic, delivery.topic, delivery.partition)
+      if (problem !== null) return yield* Effect.result(Effect.fail(`a transform names the topic ${topic}, which the target does not have: ${problem}`))
+    }
+    return copied
   })
 
-type Retried<E, E2, E3> = Effect.Effect<boolean, E | E2 | E3 | FlowStopped>
+type Retried = Effect.Effect<boolean, ProducerError | BindingStopped | WireError | FlowStopped>
 
-const release = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: Pending) =>
+const release = <E>(lane: LaneContext<E>, item: Pending) =>
   Effect.gen(function*() {
     if (!lane.pending.done(item)) return
     lane.parts.events.unblocked(item.delivery)
     yield* lane.parts.source.resume(item.delivery.topic, item.delivery.partition)
   })
 
-const retryUnit = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: PendingUnit): Retried<E, E2, E3> =>
+const retryUnit = <E>(lane: LaneContext<E>, writing: Writing, item: PendingUnit): Retried =>
   Effect.gen(function*() {
-    if (!(yield* writeRest(lane, item))) {
+    if (!(yield* writeRest(lane, writing, item))) {
       lane.parts.events.blocked(item.delivery, item.reason)
       return false
     }
-    yield* finishUnit(lane, item)
     yield* release(lane, item)
     return true
   })
 
-const retryCopy = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: PendingCopy): Retried<E, E2, E3> =>
+const retryCopy = <E>(lane: LaneContext<E>, writing: Writing, item: PendingCopy): Retried =>
   Effect.gen(function*() {
     const { delivery } = item
     const copied = yield* copyOne(lane, delivery)
@@ -56,30 +66,42 @@ const retryCopy = <E, E2, E3>(lane: LaneContext<E, E2, E3>, item: PendingCopy): 
     }))
     const later: Array<PendingCopy> = []
     for (const failure of copied.success.failures) {
-      const offset = failure.original.offset
-      if (!failure.retriable) yield* fatalFailure(lane, delivery, failure)
+      if (!failure.retriable) yield* fatalFailure(lane, writing, delivery, failure)
       else {
+        const { offset } = failure.original
         const part = lane.ordered ? deliveryFrom(delivery, offset) : deliveryAt(delivery, offset)
-        later.push({ kind: "copy", delivery: part, reason: `transform "${failure.transform}" asks for another try at offset ${offset}: ${failure.error.message}` })
+        later.push({ kind: "copy", delivery: part, reason: wantsAnotherTry(failure) })
       }
     }
     if (units.length + later.length === 0) yield* release(lane, item)
     else lane.pending.replace(item, [...units, ...later])
-    for (const unit of units) if (!(yield* retryUnit(lane, unit))) return false
+    for (const unit of units) if (!(yield* retryUnit(lane, writing, unit))) return false
     return later.length === 0
   })
 
-/** One pass over all that is held, when its time has come. */
-export const retryHeld = <E, E2, E3>(lane: LaneContext<E, E2, E3>): Effect.Effect<void, E | E2 | E3 | FlowStopped> =>
+/** All that one partition holds; true when anything of it moved. */
+const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: ReadonlyArray<Pending>) =>
+  Effect.gen(function*() {
+    let moved = false
+    for (const item of items) {
+      if (!lane.parts.source.owns(item.delivery)) {
+        yield* release(lane, item)
+        continue
+      }
+      if (yield* item.kind === "copy" ? retryCopy(lane, writing, item) : retryUnit(lane, writing, item)) moved = true
+      else if (lane.ordered) break
+    }
+    return moved
+  })
+
+/** One pass over all that is held, when its time has come; each partition in a transaction of its own. */
+export const retryHeld = <E>(lane: LaneContext<E>): Effect.Effect<void, ProducerError | BindingStopped | WireError | FlowStopped> =>
   Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     if (lane.pending.size === 0 || now < lane.retryAtMs) return
     let moved = false
     for (const items of lane.pending.partitions()) {
-      for (const item of items) {
-        if (yield* item.kind === "copy" ? retryCopy(lane, item) : retryUnit(lane, item)) moved = true
-        else if (lane.ordered) break
-      }
+      if (yield* transact(lane, (writing) => retryPartition(lane, writing, items))) moved = true
     }
     lane.retryDelayMs = moved ? RETRY_FLOOR_MS : Math.min(lane.retryDelayMs * 2, RETRY_CEILING_MS)
     lane.retryAtMs = (yield* Clock.currentTimeMillis) + lane.retryDelayMs

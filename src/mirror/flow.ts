@@ -1,0 +1,243 @@
+/**
+ * One flow while it runs: its topics kept up to date on both sides, its lanes, its lag. Ends when it is told to
+ * stop, or fails with what is in the way; whoever supervises it starts it anew (service.ts).
+ */
+import { Clock, Deferred, Effect, type Scope } from "effect"
+import { sourceSettings } from "../config/clients.ts"
+import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
+import type { FlowMetrics } from "../metrics/flowMetrics.ts"
+import type { BindingCandidate } from "../txn/binding.ts"
+import type { WireError } from "../wire/errors.ts"
+import { type MirroredTopic, refreshTopics } from "./control/topics.ts"
+import type { Output } from "./copy.ts"
+import { deadLetter } from "./deadLetters.ts"
+import type { Source } from "./delivery.ts"
+import { FlowStopped } from "./errors.ts"
+import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, prepareSource, reasonsOf } from "./flowSetup.ts"
+import { type LaneError, runLane } from "./lane.ts"
+import type { Letter, Place } from "./laneContext.ts"
+import { makePlaces, type Places } from "./places.ts"
+import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
+import { type Log, makeLog, makeReport } from "./report.ts"
+import { type LaneSourceError, makeLaneSource } from "./sources/laneSource.ts"
+import type { FlowState } from "./state.ts"
+import { buildChain } from "./transforms/build.ts"
+import type { TransformChain } from "./transforms/chain.ts"
+
+/** What outlives one run of a flow. */
+export interface FlowHandle {
+  readonly flow: ResolvedFlow
+  readonly state: FlowState
+  readonly metrics: FlowMetrics
+  readonly stopping: () => boolean
+  /** Non-null: the run is to end when this goal is reached. Taken at the first start and kept through retries. */
+  readonly caughtUp: { readonly reached: Deferred.Deferred<void>; goal: Goal | null } | null
+  /** Completed at the first successful start. */
+  readonly started: Deferred.Deferred<void>
+}
+
+interface Running {
+  readonly config: ResolvedConfig
+  readonly handle: FlowHandle
+  readonly clusters: FlowClusters
+  readonly places: Places
+  readonly chain: TransformChain | null
+  readonly candidate: BindingCandidate
+  readonly deliveryLimit: number
+  readonly log: Log
+  topics: ReadonlyArray<MirroredTopic>
+  readonly sources: Set<Source<LaneSourceError>>
+  /** Problems that were said already: said once, and again when they change. */
+  readonly said: Map<string, string>
+}
+
+const targetOf = (running: Running, topic: string): string => running.topics.find((t) => t.source === topic)?.target ?? topic
+
+/** One refresh: what the source has now, made on the target. */
+const refresh = (running: Running): Effect.Effect<boolean, WireError> =>
+  Effect.gen(function*() {
+    const { clusters, config, handle, log, places, said } = running
+    const found = yield* refreshTopics(clusters.source, clusters.targetAdmin, namingOf(config, handle.flow), handle.flow.replicationFactor)
+    for (const topic of found.topics) places.learn(topic.target, topic.partitions)
+    for (const { reason, topic } of [...found.problems, ...found.leftOut]) {
+      if (said.get(topic) === reason) continue
+      said.set(topic, reason)
+      log("warn", `topic ${topic} is not mirrored: ${reason}`)
+    }
+    const before = new Map(running.topics.map((t) => [t.source, t.partitions]))
+    for (const topic of found.topics) {
+      const partitions = before.get(topic.source)
+      if (partitions === undefined) log("info", `topic ${topic.source} is mirrored to ${topic.target} (${topic.partitions} partitions)`)
+      else if (partitions < topic.partitions) log("info", `topic ${topic.source} has grown from ${partitions} to ${topic.partitions} partitions`)
+      said.delete(topic.source)
+    }
+    running.topics = found.topics
+    handle.state.stall("topics", found.problems.length === 0 ? null : `${found.problems.length} topics cannot be mirrored: ${found.problems[0]?.topic}: ${found.problems[0]?.reason}`)
+    return before.size !== found.topics.length || found.topics.some((t) => !before.has(t.source))
+  })
+
+const names = (running: Running): ReadonlyArray<string> => running.topics.map((t) => t.source)
+
+/** Keeps topics up to date. A refresh that fails is said and tried again at the next interval. */
+const control = (running: Running): Effect.Effect<never, LaneSourceError> =>
+  Effect.gen(function*() {
+    while (true) {
+      yield* Effect.sleep(running.handle.flow.refreshTopicsIntervalMs)
+      const changed = yield* refresh(running).pipe(Effect.catch((error) => {
+        running.handle.state.stall("refresh", `topics cannot be refreshed: ${error.message}`)
+        return Effect.as(Effect.logWarning(`topics cannot be refreshed: ${error.message}`), null)
+      }))
+      if (changed !== null) running.handle.state.stall("refresh", null)
+      if (changed === true) for (const source of running.sources) yield* source.subscribe(names(running))
+    }
+  })
+
+const LAG_INTERVAL_MS = 5_000
+
+const watchLag = (parts: ProgressParts): Effect.Effect<never> =>
+  Effect.gen(function*() {
+    while (true) {
+      yield* Effect.catch(observeLag(parts), (error) => Effect.logDebug(`lag is not known now: ${error.message}`))
+      yield* Effect.sleep(LAG_INTERVAL_MS)
+    }
+  })
+
+const placeOf = (running: Running, topic: string, partition: number): Effect.Effect<Place, WireError> =>
+  Effect.gen(function*() {
+    const target = targetOf(running, topic)
+    const problem = yield* running.places.ensure(target, partition + 1)
+    if (problem !== null) return { ok: false, reason: `the target has no place for it: ${problem}` } as const
+    const ordered = running.handle.flow.groupProtocol.value === "consumer"
+    return { ok: true, rules: { targetTopic: target, chain: running.chain, ordered } } as const
+  })
+
+/** A topic that a transform has named: it gets as many partitions as the source topic has. */
+const ensureOutput = (running: Running, topic: string, sourceTopic: string, partition: number): Effect.Effect<string | null, WireError> => {
+  const partitions = Math.max(partition + 1, running.topics.find((t) => t.source === sourceTopic)?.partitions ?? 1)
+  return running.places.ensure(topic, running.places.partitionsOf(topic) > partition ? partition + 1 : partitions)
+}
+
+const letterWriter = (running: Running, lane: number) => {
+  const { deadLetter: settings, name } = running.handle.flow
+  if (settings === null) return null
+  return ({ error, executor, record, sourceTopic, stage }: Letter): Output =>
+    deadLetter(record, { flow: name, lane, sourceTopic, stage, executor, error }, {
+      topic: settings.topic,
+      partitions: Math.max(1, running.places.partitionsOf(settings.topic)),
+      contextHeaders: settings.contextHeaders
+    })
+}
+
+const lane = (running: Running, n: number): Effect.Effect<void, LaneError | LaneSourceError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const { handle, log } = running
+    const name = `${handle.flow.name}-${n}`
+    const binding = yield* running.candidate.make({ name })
+    const source = yield* makeLaneSource({
+      cluster: running.clusters.source,
+      settings: sourceSettings(running.config, handle.flow),
+      flow: handle.flow,
+      lane: name,
+      topics: names(running),
+      deliveryLimit: running.deliveryLimit,
+      metrics: handle.metrics,
+      log
+    })
+    yield* Effect.acquireRelease(
+      Effect.sync(() => running.sources.add(source)),
+      () => Effect.sync(() => running.sources.delete(source))
+    )
+    yield* runLane({
+      source,
+      binding,
+      placeOf: (topic, partition) => placeOf(running, topic, partition),
+      ensureOutput: (topic, sourceTopic, partition) => ensureOutput(running, topic, sourceTopic, partition),
+      deadLetter: letterWriter(running, n),
+      onRecordRefused: handle.flow.onRecordRefused,
+      errorsTolerance: handle.flow.errorsTolerance,
+      events: makeReport(handle.state, handle.metrics, (topic) => targetOf(running, topic), log),
+      stopping: handle.stopping
+    })
+  })).pipe(Effect.annotateLogs({ lane: n }))
+
+const guarantee = (handle: FlowHandle, clusters: FlowClusters, log: Log): Effect.Effect<BindingCandidate, FlowStopped> =>
+  Effect.gen(function*() {
+    const { flow, metrics, state } = handle
+    const choice = yield* chooseGuarantee(flow, clusters.target, {
+      onStall: (stall) => {
+        state.stall(`${stall.topic}-${stall.partition}`, `${stall.topic}-${stall.partition} takes nothing now: ${stall.reason}`)
+        log("warn", `${stall.topic}-${stall.partition} on "${flow.target}" takes nothing now: ${stall.reason}`)
+      },
+      onRecover: (topic, partition) => {
+        state.stall(`${topic}-${partition}`, null)
+        log("info", `${topic}-${partition} on "${flow.target}" takes records again`)
+      }
+    })
+    const reasons = reasonsOf(choice)
+    if (choice.candidate === null || choice.effective === null) {
+      return yield* new FlowStopped({ what: `${choice.wanted} cannot be had and exactly.once.fallback is fail: ${reasons.join("; ")}` })
+    }
+    state.guarantee = { wanted: choice.wanted, effective: choice.effective, binding: choice.candidate.name, reasons }
+    metrics.guarantee({ wanted: choice.wanted, effective: choice.effective, binding: choice.candidate.name === "at-least-once" ? "none" : choice.candidate.name })
+    if (choice.effective !== choice.wanted) yield* Effect.logWarning(`${choice.wanted} is wanted, ${choice.effective} is in force: ${reasons.join("; ")}`)
+    else yield* Effect.logInfo(`guarantee in force: ${choice.effective}${choice.candidate.name === "at-least-once" ? "" : ` (${choice.candidate.name})`}`)
+    return choice.candidate
+  })
+
+const start = (config: ResolvedConfig, handle: FlowHandle) =>
+  Effect.gen(function*() {
+    const { flow } = handle
+    const log = yield* makeLog
+    const clusters = yield* connectFlow(config, flow)
+    const chain = yield* buildChain(flow.transforms)
+    const candidate = yield* guarantee(handle, clusters, log)
+    const deliveryLimit = yield* prepareSource(clusters.source, flow, { info: Effect.logInfo, warn: Effect.logWarning })
+    const places = makePlaces(clusters.targetAdmin, flow.replicationFactor)
+    const running: Running = { config, handle, clusters, places, chain, candidate, deliveryLimit, log, topics: [], sources: new Set(), said: new Map() }
+    if (flow.deadLetter !== null) {
+      const problem = yield* makePlaces(clusters.targetAdmin, flow.deadLetter.replicationFactor).ensure(flow.deadLetter.topic, 1)
+      if (problem !== null) return yield* new FlowStopped({ what: `the dead-letter topic ${flow.deadLetter.topic} cannot be made: ${problem}` })
+      yield* places.ensure(flow.deadLetter.topic, 1)
+    }
+    yield* refresh(running)
+    return running
+  })
+
+const progressParts = (running: Running): ProgressParts => ({
+  cluster: running.clusters.source,
+  groupId: running.handle.flow.groupId,
+  mode: running.handle.flow.groupProtocol.value,
+  committed: running.handle.flow.isolationLevel === "read_committed",
+  state: running.handle.state,
+  topics: () => running.topics,
+  onLag: (topic, partition, lag) => running.handle.metrics.lag(targetOf(running, topic), partition, lag)
+})
+
+/** Waits for the first topic; a group of nothing cannot be joined. */
+const untilTopics = (running: Running): Effect.Effect<void, WireError> =>
+  Effect.gen(function*() {
+    if (running.topics.length === 0) yield* Effect.logInfo("no topic of the source matches yet")
+    while (running.topics.length === 0 && !running.handle.stopping()) {
+      yield* Effect.sleep(Math.min(1_000, running.handle.flow.refreshTopicsIntervalMs))
+      yield* refresh(running)
+    }
+  })
+
+/** Runs the flow until it is told to stop. */
+export const runFlow = (config: ResolvedConfig, handle: FlowHandle): Effect.Effect<void, Effect.Error<ReturnType<typeof start>> | LaneError | LaneSourceError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { caughtUp, flow, state } = handle
+    const running = yield* start(config, handle)
+    const parts = progressParts(running)
+    if (caughtUp !== null) caughtUp.goal ??= yield* takeGoal(parts)
+    state.become("running", null, yield* Clock.currentTimeMillis)
+    handle.metrics.running(true)
+    yield* Deferred.succeed(handle.started, undefined)
+    if (caughtUp?.goal?.size === 0) yield* Deferred.succeed(caughtUp.reached, undefined)
+    yield* untilTopics(running)
+    if (handle.stopping()) return
+    const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), { concurrency: "unbounded", discard: true })
+    const goal = caughtUp === null || caughtUp.goal === null ? Effect.never : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
+    const beside = Effect.all([control(running), watchLag(parts), goal], { concurrency: "unbounded", discard: true })
+    yield* Effect.raceFirst(lanes, beside).pipe(Effect.ensuring(Effect.sync(() => handle.metrics.running(false))))
+  })

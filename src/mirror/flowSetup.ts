@@ -1,0 +1,103 @@
+/** What a flow needs before its lanes start: connections, a naming, transforms, a guarantee, a group that fits. */
+import { Effect, type Scope } from "effect"
+import { adminSettings, sourceSettings, targetSettings } from "../config/clients.ts"
+import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
+import { assertGroupType, type GroupCollisionError } from "../group/groupType.ts"
+import { prepareGroup } from "../share/groupSettings.ts"
+import { atLeastOnce } from "../txn/atLeastOnce.ts"
+import { type BindingCandidate, type BindingChoice, chooseBinding } from "../txn/binding.ts"
+import type { Stall } from "../txn/producer.ts"
+import type { Cluster } from "../wire/cluster.ts"
+import { makeCluster } from "../wire/clusterClient.ts"
+import type { WireError } from "../wire/errors.ts"
+import type { SettingsError } from "../wire/settings.ts"
+import { FlowStopped } from "./errors.ts"
+import { makeNaming, type Naming } from "./naming.ts"
+
+export interface FlowClusters {
+  readonly source: Cluster
+  readonly target: Cluster
+  /** For creating topics: admin.override.* may name another principal. */
+  readonly targetAdmin: Cluster
+}
+
+const hasOverrides = (values: Readonly<Record<string, string>>): boolean => Object.keys(values).length > 0
+
+/** Connects to both ends and asks each for its id, so that what is wrong with an address or a password shows at once. */
+export const connectFlow = (config: ResolvedConfig, flow: ResolvedFlow): Effect.Effect<FlowClusters, SettingsError | WireError | FlowStopped, Scope.Scope> =>
+  Effect.gen(function*() {
+    const source = yield* makeCluster(flow.source, sourceSettings(config, flow))
+    const target = yield* makeCluster(flow.target, targetSettings(config, flow))
+    const targetAdmin = hasOverrides(flow.adminOverrides) ? yield* makeCluster(flow.target, adminSettings(config, flow, "target")) : target
+    const sourceId = yield* source.clusterId
+    const targetId = yield* target.clusterId
+    if (sourceId === targetId && flow.replicationPolicy === "identity" && flow.topicMapping.size === 0) {
+      return yield* new FlowStopped({
+        what: `source "${flow.source}" and target "${flow.target}" are the same cluster (${sourceId}): with replication.policy identity each topic would be copied onto itself`
+      })
+    }
+    return { source, target, targetAdmin }
+  })
+
+export const namingOf = (config: ResolvedConfig, flow: ResolvedFlow): Naming =>
+  makeNaming({
+    sourceAlias: flow.source,
+    targetAlias: flow.target,
+    aliases: new Set(config.clusters.keys()),
+    policy: flow.replicationPolicy,
+    separator: flow.replicationPolicySeparator,
+    mapping: flow.topicMapping,
+    include: flow.topics,
+    exclude: flow.topicsExclude
+  })
+
+export interface BindingHooks {
+  readonly onStall: (stall: Stall) => void
+  readonly onRecover: (topic: string, partition: number) => void
+}
+
+/** The bindings this version has, in no order: the configuration's order decides. */
+export const bindingCandidates = (target: Cluster, hooks: BindingHooks): ReadonlyArray<BindingCandidate> => [
+  atLeastOnce({ cluster: target, onStall: hooks.onStall, onRecover: hooks.onRecover })
+]
+
+export const chooseGuarantee = (flow: ResolvedFlow, target: Cluster, hooks: BindingHooks): Effect.Effect<BindingChoice> =>
+  chooseBinding({
+    wanted: flow.deliveryGuarantee,
+    order: flow.exactlyOnceBindings,
+    fallback: flow.exactlyOnceFallback,
+    candidates: bindingCandidates(target, hooks)
+  })
+
+/** Why each binding that was tried cannot hold, one sentence each. */
+export const reasonsOf = (choice: BindingChoice): ReadonlyArray<string> => choice.reasons.map(({ binding, reason }) => `${binding}: ${reason}`)
+
+/** The broker's default when nobody has set the group's limit. */
+const DELIVERY_LIMIT = 5
+const DELIVERY_LIMIT_KEY = "share.delivery.count.limit"
+
+/**
+ * Refuses a group of another type, and brings a share group's settings to what a mirror needs. Gives the number of
+ * deliveries after which the group gives a record up.
+ */
+export const prepareSource = (
+  source: Cluster,
+  flow: ResolvedFlow,
+  log: { readonly info: (message: string) => Effect.Effect<void>; readonly warn: (message: string) => Effect.Effect<void> }
+): Effect.Effect<number, WireError | GroupCollisionError> =>
+  Effect.gen(function*() {
+    const mode = flow.groupProtocol.value
+    yield* assertGroupType(source, flow.groupId, mode)
+    if (mode === "consumer") return Infinity
+    const prepared = yield* prepareGroup({
+      cluster: source,
+      groupId: flow.groupId,
+      autoOffsetReset: flow.autoOffsetReset,
+      overrides: { "share.isolation.level": flow.isolationLevel, ...flow.consumerOverrides }
+    })
+    for (const change of prepared.changes) yield* log.info(`group ${flow.groupId}: ${change.key} set from ${change.from ?? "the default"} to ${change.to}`)
+    for (const warning of prepared.warnings) {
+      yield* log.warn(`group ${flow.groupId}: ${warning.key} is ${warning.current ?? "unknown"}, not ${warning.wanted}, and cannot be set (${warning.why}): ${warning.danger}`)
+    }
+    return Number(prepared.changes.find((change) => change.key === DELIVERY_LIMIT_KEY)?.to ?? DELIVERY_LIMIT)
+  })

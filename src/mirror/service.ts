@@ -1,0 +1,158 @@
+/**
+ * The service: every flow of a configuration, side by side.
+ *
+ * Guarantees
+ * - One flow's failure never stops another. A failed flow is started again, with back-off, and its state says why;
+ *   one that a person has to look at (FlowStopped) stays failed.
+ * - When no flow could be started at all, or all have stopped for good, the service fails with one line for each.
+ * - A stop (interruption) lets rounds at work finish within shutdown.timeout.ms, then interrupts; what is held goes
+ *   back to the source.
+ */
+import { Cause, Clock, Deferred, Effect, Exit, Fiber, Random, type Scope } from "effect"
+import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
+import { makeFlowMetrics } from "../metrics/flowMetrics.ts"
+import { serveHttp } from "../metrics/http.ts"
+import { processMetrics } from "../metrics/processMetrics.ts"
+import { FlowStopped, ServiceError } from "./errors.ts"
+import { type FlowHandle, runFlow } from "./flow.ts"
+import { FlowState } from "./state.ts"
+import { Rates, statusDocument } from "./statusDocument.ts"
+
+export interface ServiceOptions {
+  /** End when everything the source held at the start is mirrored and acknowledged. */
+  readonly untilCaughtUp: boolean
+  readonly version: string
+}
+
+interface Supervised {
+  readonly handle: FlowHandle
+  /** How the flow ended for good; null while it runs or is retried. */
+  end: "stopped" | "failed" | null
+  /** Completed with the outcome of the first start: null, or what was in the way. */
+  readonly firstStart: Deferred.Deferred<string | null>
+}
+
+const RETRY_FLOOR_MS = 1_000
+const RETRY_CEILING_MS = 60_000
+
+const sentence = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  return error instanceof Error ? error.message : String(error)
+}
+
+const makeSupervised = (flow: ResolvedFlow, options: ServiceOptions, stopping: () => boolean): Effect.Effect<Supervised, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const mode = flow.groupProtocol.value
+    const metrics = yield* makeFlowMetrics(flow.name, mode)
+    const state = new FlowState({
+      name: flow.name,
+      source: flow.source,
+      target: flow.target,
+      mode,
+      lanes: flow.tasksMax,
+      wanted: flow.deliveryGuarantee,
+      nowMs: yield* Clock.currentTimeMillis
+    })
+    const caughtUp = options.untilCaughtUp ? { reached: yield* Deferred.make<void>(), goal: null } : null
+    const handle: FlowHandle = { flow, state, metrics, stopping, caughtUp, started: yield* Deferred.make<void>() }
+    return { handle, end: null, firstStart: yield* Deferred.make<string | null>() }
+  })
+
+/** Runs a flow again and again until it stops, or fails in a way that only a person can mend. */
+const supervise = (config: ResolvedConfig, supervised: Supervised): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const { handle } = supervised
+    const { state } = handle
+    let delayMs = RETRY_FLOOR_MS
+    const first = Effect.andThen(Deferred.await(handle.started), Deferred.succeed(supervised.firstStart, null))
+    yield* Effect.forkChild(first)
+    while (!handle.stopping()) {
+      const startedAt = yield* Clock.currentTimeMillis
+      const exit = yield* Effect.exit(Effect.scoped(runFlow(config, handle)))
+      const now = yield* Clock.currentTimeMillis
+      if (Exit.isSuccess(exit) || handle.stopping()) break
+      if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
+      const reason = sentence(exit.cause)
+      yield* Deferred.succeed(supervised.firstStart, reason)
+      if (Cause.hasDies(exit.cause)) yield* Effect.logError(Cause.pretty(exit.cause))
+      if (Cause.squash(exit.cause) instanceof FlowStopped) {
+        supervised.end = "failed"
+        state.become("failed", reason, now)
+        return yield* Effect.logError(`the flow has stopped: ${reason}`)
+      }
+      // A flow that ran for a while has earned a quick new start.
+      if (now - startedAt > RETRY_CEILING_MS) delayMs = RETRY_FLOOR_MS
+      state.become("retrying", reason, now)
+      yield* Effect.logWarning(`the flow failed and is started again in ${Math.round(delayMs / 1000)} s: ${reason}`)
+      yield* Effect.sleep(delayMs * (0.8 + 0.4 * (yield* Random.next)))
+      delayMs = Math.min(delayMs * 2, RETRY_CEILING_MS)
+    }
+    supervised.end = "stopped"
+    state.become("stopped", null, yield* Clock.currentTimeMillis)
+  }).pipe(Effect.annotateLogs({ flow: supervised.handle.flow.name }))
+
+/** Fails when no flow could be started: then it is the configuration or the network, and somebody should know now. */
+const firstStarts = (all: ReadonlyArray<Supervised>): Effect.Effect<void, ServiceError> =>
+  Effect.gen(function*() {
+    const outcomes = yield* Effect.forEach(all, (one) => Effect.map(Deferred.await(one.firstStart), (reason) => ({ one, reason })), { concurrency: "unbounded" })
+    if (outcomes.some(({ reason }) => reason === null)) return
+    return yield* new ServiceError({ lines: outcomes.map(({ one, reason }) => `flow ${one.handle.flow.name}: ${reason}`) })
+  })
+
+const allFailed = (all: ReadonlyArray<Supervised>, fibers: ReadonlyArray<Fiber.Fiber<void>>): Effect.Effect<void, ServiceError> =>
+  Effect.gen(function*() {
+    yield* Effect.forEach(fibers, Fiber.await, { concurrency: "unbounded", discard: true })
+    const lines = all.filter((one) => one.end !== "stopped").map((one) => `flow ${one.handle.flow.name}: ${one.handle.state.reason ?? "ended"}`)
+    if (lines.length > 0) return yield* new ServiceError({ lines })
+  })
+
+/** Completes when each flow has reached its goal; fails when one has failed for good and cannot. */
+const allCaughtUp = (all: ReadonlyArray<Supervised>, fibers: ReadonlyArray<Fiber.Fiber<void>>): Effect.Effect<void, ServiceError> =>
+  Effect.forEach(all, ({ handle }, n) => {
+    const { caughtUp } = handle
+    if (caughtUp === null) return Effect.void
+    const ended = Effect.andThen(Fiber.await(fibers[n] as Fiber.Fiber<void>), Effect.suspend(() =>
+      Effect.fail(new ServiceError({ lines: [`flow ${handle.flow.name}: ${handle.state.reason ?? "ended before it had caught up"}`] }))))
+    return Effect.raceFirst(Deferred.await(caughtUp.reached), ended)
+  }, { concurrency: "unbounded", discard: true })
+
+/** Stops in two steps: rounds at work may finish, then what is left is interrupted. */
+const stop = (all: ReadonlyArray<Supervised>, fibers: ReadonlyArray<Fiber.Fiber<void>>, begin: () => void, timeoutMs: number): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    begin()
+    const now = yield* Clock.currentTimeMillis
+    for (const { end, handle } of all) if (end === null) handle.state.become("stopping", null, now)
+    const finished = Effect.forEach(fibers, Fiber.await, { concurrency: "unbounded", discard: true })
+    yield* Effect.timeoutOrElse(finished, {
+      duration: timeoutMs,
+      orElse: () => Effect.logWarning(`not finished within shutdown.timeout.ms (${timeoutMs}); the rest is given back`)
+    })
+    yield* Fiber.interruptAll(fibers)
+  })
+
+/**
+ * Runs every enabled flow until interrupted (or caught up, where that is asked for). Fails with ServiceError when
+ * no flow can run.
+ */
+export const runService = (config: ResolvedConfig, options: ServiceOptions): Effect.Effect<void, ServiceError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const startedAtMs = yield* Clock.currentTimeMillis
+    const enabled = config.flows.filter((flow) => flow.enabled)
+    if (enabled.length === 0) return yield* new ServiceError({ lines: [`${config.path}: no flow is enabled`] })
+    let stopping = false
+    const all = yield* Effect.forEach(enabled, (flow) => makeSupervised(flow, options, () => stopping))
+    const handles = all.map(({ handle }) => handle)
+    const rates = new Rates()
+    yield* processMetrics(options.version)
+    if (config.http !== null) {
+      const status = Effect.map(Clock.currentTimeMillis, (nowMs) => statusDocument(handles, { version: options.version, startedAtMs, nowMs }, rates))
+      const served = yield* Effect.mapError(serveHttp({ ...config.http, status }), (error) => new ServiceError({ lines: [error.message] }))
+      yield* Effect.logInfo(`status at ${served.url}/`)
+    }
+    const fibers = yield* Effect.acquireRelease(
+      Effect.forEach(all, (one) => Effect.forkDetach(supervise(config, one))),
+      (running) => stop(all, running, () => { stopping = true }, config.shutdownTimeoutMs)
+    )
+    yield* firstStarts(all)
+    yield* options.untilCaughtUp ? allCaughtUp(all, fibers) : allFailed(all, fibers)
+  }))

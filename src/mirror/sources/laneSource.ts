@@ -1,0 +1,109 @@
+/** The source of a lane, as the flow's group protocol wants it, with its events told to log and metrics. */
+import { Effect, type Scope } from "effect"
+import type { ResolvedFlow } from "../../config/types.ts"
+import type { GapError } from "../../group/errors.ts"
+import type { GroupError } from "../../group/groupConsumer.ts"
+import type { FlowMetrics } from "../../metrics/flowMetrics.ts"
+import type { ShareEvent } from "../../share/consumer.ts"
+import type { ShareError } from "../../share/errors.ts"
+import type { Cluster } from "../../wire/cluster.ts"
+import type { WireError } from "../../wire/errors.ts"
+import { format } from "../../wire/ranges.ts"
+import type { ClientSettings, SettingsError } from "../../wire/settings.ts"
+import type { Source } from "../delivery.ts"
+import type { Log } from "../report.ts"
+import { makeGroupSource } from "./groupSource.ts"
+import { makeShareSource } from "./shareSource.ts"
+
+export type LaneSourceError = ShareError | GroupError | WireError | SettingsError
+
+export interface LaneSourceOptions {
+  readonly cluster: Cluster
+  readonly settings: ClientSettings
+  readonly flow: ResolvedFlow
+  /** Unique in the process. */
+  readonly lane: string
+  readonly topics: ReadonlyArray<string>
+  readonly deliveryLimit: number
+  readonly metrics: FlowMetrics
+  readonly log: Log
+}
+
+const MAX_WAIT_MS = 500
+/** More than this at once gives nothing but memory. */
+const MAX_BYTES_A_POLL = 8 * 1024 * 1024
+
+const tellShareEvent = (log: Log) => (event: ShareEvent): void => {
+  switch (event.kind) {
+    case "joined":
+      return log(event.again ? "info" : "debug", event.again ? "joined the share group again" : "joined the share group")
+    case "fenced":
+      return log("warn", `the share group no longer knows this member: ${event.why}`)
+    case "assigned":
+      return log("debug", `assigned ${event.partitions} partitions`)
+    case "sessionLost":
+      return log(event.heldLost > 0 ? "warn" : "debug", `share session with broker ${event.broker} lost, ${event.heldLost} records of it will be delivered again: ${event.why}`)
+    case "lost":
+      return log("warn", `${event.topic}-${event.partition}: ${format(event.ranges)} will be delivered again: ${event.why}`)
+    case "renewed":
+      return log("debug", `renewed the locks of ${event.records} records on broker ${event.broker}`)
+    case "renewalUnavailable":
+      return log("warn", `broker ${event.broker} does not renew acquisition locks (${event.why}): a target that is slower than the lock means duplicates`)
+    case "partitionProblem":
+      return log("warn", `${event.topic}-${event.partition}: ${event.why}`)
+    case "acknowledged":
+      return
+  }
+}
+
+const shareSource = (options: LaneSourceOptions, maxBytes: number) =>
+  makeShareSource({
+    consumer: {
+      cluster: options.cluster,
+      groupId: options.flow.groupId,
+      topics: options.topics,
+      mode: options.flow.shareAcknowledgementMode,
+      closeTimeoutMs: Math.max(1_000, Math.min(10_000, options.flow.shutdownTimeoutMs))
+    },
+    maxWaitMs: MAX_WAIT_MS,
+    maxBytes,
+    maxRecords: options.flow.transactionMaxRecords,
+    deliveryLimit: options.deliveryLimit,
+    onEvent: tellShareEvent(options.log)
+  })
+
+const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
+  Effect.gen(function*() {
+    const { flow, log, metrics } = options
+    const clock = yield* Effect.clockWith((c) => Effect.succeed(c))
+    const membership = flow.groupMembership === "auto" ? "classic" : flow.groupMembership
+    return yield* makeGroupSource({
+      consumer: {
+        cluster: options.cluster,
+        settings: { ...options.settings, "auto.offset.reset": flow.autoOffsetReset, "isolation.level": flow.isolationLevel },
+        groupId: flow.groupId,
+        protocol: membership,
+        onSourceGap: flow.onSourceGap,
+        name: options.lane,
+        commitIntervalMs: flow.offsetCommitIntervalMs,
+        maxBufferedBytes: maxBytes * 2,
+        refreshTopicsMs: flow.refreshTopicsIntervalMs,
+        onGap: (gap: GapError) => {
+          metrics.sourceGap(gap.count)
+          log("warn", gap.message)
+        }
+      },
+      topics: options.topics,
+      maxWaitMs: MAX_WAIT_MS,
+      maxBytes,
+      onForget: (partitions) => {
+        for (const at of partitions) metrics.forgetPartition(at.topic, at.partition)
+      },
+      nowMs: () => clock.currentTimeMillisUnsafe()
+    })
+  })
+
+export const makeLaneSource = (options: LaneSourceOptions): Effect.Effect<Source<LaneSourceError>, LaneSourceError, Scope.Scope> => {
+  const maxBytes = Math.min(MAX_BYTES_A_POLL, Math.max(1, Math.floor(options.flow.maxInFlightBytes / options.flow.tasksMax)))
+  return options.flow.groupProtocol.value === "share" ? shareSource(options, maxBytes) : groupSource(options, maxBytes)
+}

@@ -1,0 +1,76 @@
+/**
+ * A share group (KIP-932) as the source of a lane. Deliveries are what the brokers gave under acquisition locks;
+ * settlements are acknowledgements. Locks of what is not settled are renewed by the consumer.
+ */
+import { Effect, type Scope } from "effect"
+import { type Acquired, type AckResult, makeShareConsumer, type ShareConsumerSettings, type ShareEvent } from "../../share/consumer.ts"
+import type { ShareError } from "../../share/errors.ts"
+import type { WireError } from "../../wire/errors.ts"
+import { overlaps } from "../../wire/ranges.ts"
+import { splitBatches } from "../../wire/batch/recordBatch.ts"
+import { type Delivery, deliveredBatches, type Settled, type Settlement, type Source } from "../delivery.ts"
+
+export interface ShareSourceOptions {
+  readonly consumer: ShareConsumerSettings
+  readonly maxWaitMs: number
+  readonly maxBytes: number
+  readonly maxRecords: number
+  readonly deliveryLimit: number
+  readonly onEvent: (event: ShareEvent) => void
+}
+
+/** Control batches hold no records: their offsets are acknowledged as gaps (copy.ts does, for offsets without a data batch). */
+const toDelivery = (acquired: Acquired): Delivery => ({
+  topic: acquired.topic,
+  topicId: acquired.topicId,
+  partition: acquired.partition,
+  ranges: acquired.ranges,
+  batches: deliveredBatches(splitBatches(acquired.records).filter((batch) => !batch.isControl)),
+  acquiredAtMs: acquired.acquiredAtMs,
+  token: acquired
+})
+
+/** What the brokers' words add up to. */
+export const settledBy = (results: ReadonlyArray<AckResult>): Settled => {
+  let confirmed = 0
+  let refused = 0
+  let reason: string | null = null
+  for (const result of results) {
+    const count = result.last - result.first + 1
+    if (result.outcome === "done") confirmed += count
+    else {
+      refused += count
+      reason ??= result.why
+    }
+  }
+  return { confirmed, refused, reason }
+}
+
+const count = (settlements: ReadonlyArray<Settlement>): number => settlements.reduce((sum, s) => sum + s.last - s.first + 1, 0)
+
+export const makeShareSource = (options: ShareSourceOptions): Effect.Effect<Source<ShareError | WireError>, ShareError | WireError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const implicit = options.consumer.mode === "implicit"
+    const consumer = yield* makeShareConsumer({ ...options.consumer, onEvent: options.onEvent })
+    return {
+      mode: "share",
+      poll: Effect.map(
+        consumer.poll({ maxWaitMs: options.maxWaitMs, maxBytes: options.maxBytes, maxRecords: options.maxRecords }),
+        (acquired) => acquired.map(toDelivery)
+      ),
+      settle: (delivery, settlements) => {
+        // Implicit mode: the next poll accepts what this one delivered; there is nothing else that could be said.
+        if (implicit) return Effect.succeed({ confirmed: count(settlements), refused: 0, reason: null })
+        return Effect.map(consumer.acknowledge(delivery.token as Acquired, settlements), settledBy)
+      },
+      pause: () => Effect.void,
+      resume: () => Effect.void,
+      subscribe: consumer.subscribe,
+      owns: (delivery) => {
+        const { held } = delivery.token as Acquired
+        return delivery.ranges.some((range) => overlaps(held, range))
+      },
+      pollsWhileHolding: !implicit,
+      deliveryLimit: options.deliveryLimit
+    }
+  })

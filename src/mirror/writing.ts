@@ -1,0 +1,142 @@
+/**
+ * A lane's writes: everything between `begin` and `commit` of its binding (src/txn/binding.ts), and what follows
+ * from the outcome.
+ *
+ * Invariant: nothing is settled on the source before the binding says that the transaction is committed.
+ */
+import { Clock, Effect, FiberSet } from "effect"
+import type { BoundTransaction, BindingStopped, Placed, SourceRange } from "../txn/binding.ts"
+import type { ProduceFailure, ProducerError } from "../txn/produceErrors.ts"
+import type { ProduceOutcome } from "../txn/produceRun.ts"
+import { rangeSet } from "../wire/ranges.ts"
+import type { CopyUnit, Output } from "./copy.ts"
+import type { Delivery, Settlement } from "./delivery.ts"
+import type { LaneContext } from "./laneContext.ts"
+import { deliveryWithin } from "./pending.ts"
+
+export type WriteOutcome =
+  | { readonly kind: "written" }
+  /**
+   * The target will not take this batch as it is ("records": taking it apart or leaving a record out helps), or the
+   * partition takes none at all ("partition": a right or a policy is in the way). The error says why.
+   */
+  | { readonly kind: "refused"; readonly scope: "records" | "partition"; readonly error: Error }
+  /** Not taken, since an earlier batch of the partition was refused. */
+  | { readonly kind: "skipped" }
+
+/** What is finished once the transaction is committed. */
+export interface Finished {
+  readonly delivery: Delivery
+  readonly settlements: ReadonlyArray<Settlement>
+  /** For counting; null for what was not mirrored (skipped, dead-lettered). */
+  readonly unit: CopyUnit | null
+}
+
+/** One open transaction of a lane. */
+export class Writing {
+  readonly transaction: BoundTransaction
+  readonly finished: Array<Finished> = []
+  readonly placed: Array<Placed> = []
+
+  constructor(transaction: BoundTransaction) {
+    this.transaction = transaction
+  }
+
+  finish(delivery: Delivery, settlements: ReadonlyArray<Settlement>, unit: CopyUnit | null): void {
+    if (settlements.length > 0) this.finished.push({ delivery, settlements, unit })
+  }
+
+  /** Writes batches; those of one partition in their order. Waits as long as the target is away. */
+  write(outputs: ReadonlyArray<Output>): Effect.Effect<ReadonlyArray<WriteOutcome>, ProducerError | BindingStopped> {
+    if (outputs.length === 0) return Effect.succeed([])
+    return Effect.map(this.transaction.produce(outputs), (outcomes) => outcomes.map((outcome, n) => this.#told(outputs[n] as Output, outcome)))
+  }
+
+  #told(output: Output, outcome: ProduceOutcome): WriteOutcome {
+    if (outcome.ok) {
+      this.placed.push({ topic: output.topic, partition: output.partition, baseOffset: outcome.baseOffset })
+      return { kind: "written" }
+    }
+    return refusal(outcome.error)
+  }
+}
+
+const refusal = (error: ProduceFailure): WriteOutcome => {
+  switch (error._tag) {
+    case "RecordRefused":
+      return { kind: "refused", scope: "records", error }
+    case "PartitionBlocked":
+    case "DeliveryTimedOut":
+      return { kind: "refused", scope: "partition", error }
+    case "HeldBack":
+      return { kind: "skipped" }
+  }
+}
+
+/** Tells the source. Not awaited: in share mode the broker's word comes with a later request. */
+export const settle = <E>(lane: LaneContext<E>, delivery: Delivery, settlements: ReadonlyArray<Settlement>) => {
+  if (settlements.length === 0) return Effect.void
+  const told = Effect.gen(function*() {
+    const settled = yield* lane.parts.source.settle(delivery, settlements)
+    lane.parts.events.settled(delivery, settlements, settled, yield* Clock.currentTimeMillis)
+  })
+  return Effect.asVoid(FiberSet.run(lane.settling, told))
+}
+
+/** Source ranges as the binding names them. */
+export const sourceRanges = (delivery: Delivery, ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): ReadonlyArray<SourceRange> =>
+  ranges.map((range) => ({ topic: delivery.topic, topicId: delivery.topicId, partition: delivery.partition, first: range.first, last: range.last }))
+
+const committed = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>) =>
+  Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    lane.parts.events.transaction("committed")
+    for (const { delivery, unit } of finished) if (unit !== null) lane.parts.events.mirrored(delivery, unit, now)
+    if (lane.parts.binding.settlesItself) return
+    const byDelivery = new Map<Delivery, Array<Settlement>>()
+    for (const { delivery, settlements } of finished) {
+      const list = byDelivery.get(delivery)
+      if (list === undefined) byDelivery.set(delivery, [...settlements])
+      else for (const settlement of settlements) list.push(settlement)
+    }
+    for (const [delivery, settlements] of byDelivery) {
+      yield* settle(lane, delivery, settlements.sort((a, b) => a.first - b.first))
+    }
+  })
+
+/** What was not committed is to be done again: it is still held, and is copied anew from its own bytes. */
+const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reason: string): void => {
+  lane.parts.events.transaction("aborted")
+  const byDelivery = new Map<Delivery, Array<Settlement>>()
+  for (const { delivery, settlements } of finished) byDelivery.set(delivery, [...(byDelivery.get(delivery) ?? []), ...settlements])
+  for (const [delivery, settlements] of byDelivery) {
+    const again = deliveryWithin(delivery, rangeSet(settlements))
+    lane.pending.addFirst({ kind: "copy", delivery: again, reason })
+  }
+  lane.retryAtMs = 0
+}
+
+/**
+ * Runs `body` in one transaction of the binding. A failure or an interruption inside aborts it; what `body` finished
+ * is settled after the commit, or is pending again after an abort.
+ */
+export const transact = <E, A, E3>(lane: LaneContext<E>, body: (writing: Writing) => Effect.Effect<A, E3>): Effect.Effect<A, E3 | ProducerError | BindingStopped> =>
+  Effect.gen(function*() {
+    const { binding } = lane.parts
+    const writing = new Writing(yield* binding.begin)
+    const result = yield* body(writing).pipe(
+      Effect.tap(() => {
+        const ranges = writing.finished.flatMap(({ delivery, settlements }) => sourceRanges(delivery, settlements))
+        return writing.transaction.stage(ranges, writing.placed)
+      }),
+      Effect.onError(() => Effect.ignore(writing.transaction.abort))
+    )
+    const outcome = yield* writing.transaction.commit
+    if (outcome.kind === "committed") yield* committed(lane, writing.finished)
+    else {
+      // Unknown is resolved before anything else: after `start` the binding knows what is done.
+      if (outcome.kind === "unknown") yield* binding.start
+      undone(lane, writing.finished, outcome.reason)
+    }
+    return result
+  })
