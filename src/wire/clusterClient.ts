@@ -255,7 +255,7 @@ class Client {
   #coordinator(to: Coordinator, timeoutMs: number): Effect.Effect<BrokerNode, WireError> {
     return Effect.suspend(() => {
       const cached = this.#coordinators.get(`${to.kind}:${to.key}`)
-      return cached === undefined ? retryWithin(this.#askCoordinator(to), this.#retry(timeoutMs)) : Effect.succeed(cached)
+      return cached === undefined ? retryWithin(this.#askCoordinator(to), this.#retry(timeoutMs * 0.9)) : Effect.succeed(cached)
     })
   }
 

@@ -68,7 +68,7 @@ export class Link {
     this.#options = options
     const { security } = options
     this.#connection = new Connection(options.clientId, {
-      connectTimeout: options.connectTimeoutMs,
+      connectTimeout: NEVER_MS,
       requestTimeout: NEVER_MS,
       maxInflights: 10_000,
       ...(security.tls === null ? {} : { tls: security.tls, ...(isIP(options.host) === 0 ? { tlsServerName: true } : {}) }),
@@ -114,6 +114,8 @@ export class Link {
     const socket = this.#connection.socket as Socket | undefined
     socket?.on("error", () => {})
     socket?.destroy()
+    // The library's own wait for the connection ends (and its timer with it) only by an event.
+    if (this.#phase === "connecting") this.#connection.emit("close")
     for (const pending of this.#pending) this.#settle(pending, Effect.fail(reason))
   }
 
@@ -124,9 +126,16 @@ export class Link {
     pending.settle(result)
   }
 
+  #connectTimedOut(): void {
+    const what = `not connected within ${this.#options.connectTimeoutMs} ms (socket.connection.setup.timeout.ms)`
+    this.fail(new ConnectionError({ address: this.address, kind: "timeout", outcome: "unsent", what }))
+  }
+
   /** TCP, TLS and SASL. Interrupting it closes the connection. */
   readonly connect: Effect.Effect<void, WireError> = Effect.callback<void, WireError>((resume) => {
+    const timer = setTimeout(() => this.#connectTimedOut(), this.#options.connectTimeoutMs)
     const done = (error: unknown) => {
+      clearTimeout(timer)
       if (error) this.#failWith(error)
       else if (this.#failure === null) this.#phase = "greeting"
       resume(this.#failure === null ? Effect.void : Effect.fail(this.#failure))

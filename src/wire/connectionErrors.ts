@@ -138,7 +138,6 @@ export const describeFailure = (at: Circumstances, error: unknown): ConnectionEr
     const code = String(e.code ?? "")
     if (RESOLVE.has(code)) return failure(at, "resolve", `the host name cannot be resolved (${code})`)
     if (NETWORK[code] !== undefined) return failure(at, code === "ETIMEDOUT" ? "timeout" : "refused", NETWORK[code])
-    if (code === "PLT_KFK_TIMEOUT") return failure(at, "timeout", "the connection was not ready in time (socket.connection.setup.timeout.ms)")
     if (code === "PLT_KFK_UNEXPECTED_CORRELATION_ID") {
       return new ProtocolError({ what: `${at.address} answered a request that was not asked (wrong correlation id)` })
     }

@@ -64,7 +64,7 @@ describe("client settings", () => {
         assert.strictEqual(error._tag, "SettingsError")
         assert.strictEqual(error.key, key)
         assert.isAbove(error.allowed.length, 3)
-        if (value !== "") assert.include(error.message, String(value).split(",")[0])
+        if (value !== "") assert.include(error.message, String(value).split(",")[0] as string)
       }
     }))
 
