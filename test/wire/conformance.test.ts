@@ -29,8 +29,8 @@ const refusal = (message: Message<Fields>, version: number, bytes: Buffer): Prot
     message.decode(version, bytes)
     return null
   } catch (cause) {
-    assert.instanceOf(cause, ProtocolError, `${message.name} v${version} on ${bytes.toString("hex")}: ${String(cause)}`)
-    return cause
+    if (cause instanceof ProtocolError) return cause
+    return assert.fail(`${message.name} v${version} on ${bytes.toString("hex")}: ${String(cause)}`)
   }
 }
 
@@ -75,10 +75,8 @@ describe("hostile bytes", () => {
         const whole = encode(message, version, value)
         // Long filler bytes are all alike: the ends of a message and a sample of its middle stand for them.
         for (let length = 0; length < whole.length; length += length < 250 || length > whole.length - 20 ? 1 : 23) {
-          assert.isNotNull(
-            refusal(message, version, whole.subarray(0, length)),
-            `${message.name} v${version} cut at ${length}`
-          )
+          const refused = refusal(message, version, whole.subarray(0, length))
+          if (refused === null) assert.fail(`${message.name} v${version} cut at ${length} decodes`)
         }
       }
     }
