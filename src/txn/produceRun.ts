@@ -161,12 +161,21 @@ export class ProduceRun {
     if (p.attempts > 1) this.#context.onStall(p, reason, now)
   }
 
-  /** The leaders could not be asked for. */
+  /** The leaders could not be asked for. A missing right blocks; everything else may pass. */
   metadataFailed(topics: ReadonlyArray<string>, error: WireError, now: number): void {
     const names = new Set(topics)
     for (const p of this.#active.values()) {
-      if (names.has(p.topic) && p.sequences.slots.length > 0) this.#pause(p, error.message, now)
+      if (!names.has(p.topic) || p.sequences.slots.length === 0) continue
+      if (error._tag !== "BrokerError" || error.class !== "authorization") this.#pause(p, error.message, now)
+      else for (const slot of [...p.sequences.slots].reverse()) this.#block(p, slot, error)
     }
+  }
+
+  #block(p: Partition, slot: Slot<Item>, error: BrokerError): void {
+    if (slot.state === "inFlight") return
+    const written = slot.maybeWritten ? "unknown" : "no"
+    p.sequences.drop(slot)
+    this.#settle(slot.item.index, { ok: false, error: new PartitionBlocked({ topic: p.topic, partition: p.partition, code: error.code, detail: error.detail, written }) })
   }
 
   identityArrived(identity: Identity): void {

@@ -10,8 +10,8 @@
  * What is not promised: after an interruption or a delivery timeout a batch may be in the log although its outcome
  * says "unknown"; sending it again can then put it there twice. That is what transactions are for.
  */
-import { Cause, Clock, Effect, Exit, Queue, Random, type Scope, Semaphore } from "effect"
-import { type Cluster } from "../wire/cluster.ts"
+import { Cause, Clock, Effect, Exit, Queue, Random, Result, type Scope, Semaphore } from "effect"
+import type { Cluster, TopicMetadata } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { initProducerId } from "../wire/messages/initProducerId.ts"
 import { produce } from "../wire/messages/produce.ts"
@@ -57,7 +57,7 @@ export interface ProducerOptions {
 
 type Event =
   | { readonly kind: "answer"; readonly request: OutgoingRequest; readonly exit: Exit.Exit<ResponseOf<typeof produce>, WireError> }
-  | { readonly kind: "metadata"; readonly topics: ReadonlyArray<string>; readonly exit: Exit.Exit<Parameters<Routes["apply"]>[1], WireError> }
+  | { readonly kind: "metadata"; readonly exit: Exit.Exit<ReadonlyArray<LookedUp>> }
   | { readonly kind: "identity"; readonly exit: Exit.Exit<Identity, WireError> }
   | { readonly kind: "tick" }
   | { readonly kind: "deadline" }
@@ -156,7 +156,7 @@ const pump = (engine: Engine, run: ProduceRun, asking: Asking, fork: Fork, after
     const stale = run.staleTopics(now)
     if (stale.length > 0 && !asking.metadata) {
       asking.metadata = true
-      yield* fork(Effect.map(Effect.exit(engine.cluster.topics(stale)), (exit) => ({ kind: "metadata" as const, topics: stale, exit })))
+      yield* fork(Effect.map(Effect.exit(lookUp(engine.cluster, stale)), (exit) => ({ kind: "metadata" as const, exit })))
     }
     if (run.needsIdentity && !asking.identity) {
       asking.identity = true
@@ -167,6 +167,20 @@ const pump = (engine: Engine, run: ProduceRun, asking: Asking, fork: Fork, after
       asking.ticks.add(p.notBefore)
       yield* after(p.notBefore - now, { kind: "tick" })
     }
+  })
+
+/** What was asked about together, and the answer. */
+interface LookedUp {
+  readonly topics: ReadonlyArray<string>
+  readonly result: Result.Result<ReadonlyMap<string, TopicMetadata>, WireError>
+}
+
+/** Asks for all at once; a topic that makes the broker refuse the question must not hide the others. */
+const lookUp = (cluster: Cluster, topics: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<LookedUp>> =>
+  Effect.gen(function*() {
+    const result = yield* Effect.result(cluster.topics(topics))
+    if (Result.isSuccess(result) || result.failure._tag !== "BrokerError" || topics.length === 1) return [{ topics, result }]
+    return yield* Effect.forEach(topics, (topic) => Effect.map(Effect.result(cluster.topics([topic])), (one) => ({ topics: [topic], result: one })))
   })
 
 const send = (engine: Engine, request: OutgoingRequest) => {
@@ -211,8 +225,11 @@ const handle = (engine: Engine, run: ProduceRun, asking: Asking, event: Event, n
         return run.requestFailed(event.request, yield* failureOf(event.exit.cause), now)
       case "metadata":
         asking.metadata = false
-        if (Exit.isSuccess(event.exit)) return engine.routes.apply(event.topics, event.exit.value)
-        return run.metadataFailed(event.topics, yield* failureOf(event.exit.cause), now)
+        for (const { topics, result } of Exit.isSuccess(event.exit) ? event.exit.value : yield* Effect.failCause(event.exit.cause)) {
+          if (Result.isSuccess(result)) engine.routes.apply(topics, result.success)
+          else run.metadataFailed(topics, result.failure, now)
+        }
+        return
       case "identity": {
         asking.identity = false
         if (Exit.isSuccess(event.exit)) {
