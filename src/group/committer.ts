@@ -6,11 +6,11 @@
  */
 import { Effect, type Semaphore } from "effect"
 import type { Confirmed } from "./commitBook.ts"
+import { writeCommitMetadata } from "./commitMetadata.ts"
 import type { MembershipError } from "./errors.ts"
 import type { CommittedPosition, Membership } from "./membership.ts"
 import { partitionKey } from "./position.ts"
 import { fail, type Shared } from "./shared.ts"
-import { commitMetadata } from "./steward.ts"
 
 export type CommitOutcome =
   /** Everything that was confirmed is committed. */
@@ -27,7 +27,10 @@ const withMetadata = (shared: Shared, position: Confirmed): CommittedPosition =>
   partition: position.partition,
   offset: position.offset,
   leaderEpoch: position.leaderEpoch,
-  metadata: commitMetadata(shared.partitions.get(partitionKey(position))?.topicId ?? "")
+  metadata: writeCommitMetadata({
+    topicId: shared.partitions.get(partitionKey(position))?.topicId ?? null,
+    partitions: shared.firstCounts.get(position.topic) ?? null
+  })
 })
 
 const commitOnce = (shared: Shared, membership: Membership, positions: ReadonlyArray<Confirmed>, timeoutMs: number): Effect.Effect<CommitOutcome> =>

@@ -13,6 +13,7 @@
 import { Deferred, Effect, FiberMap, Semaphore, type Scope } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
+import { consumerGroupHeartbeat } from "../wire/messages/consumerGroupHeartbeat.ts"
 import { type ClientSettings, integer, parseClientConfig, parsing, type SettingsError } from "../wire/settings.ts"
 import { CommitBook, type Confirmed } from "./commitBook.ts"
 import { type CommitOutcome, flush, runCommitter } from "./committer.ts"
@@ -32,8 +33,8 @@ export interface GroupConsumerOptions {
   /** The cluster's settings with consumer.override.* over them, in Kafka's names. */
   readonly settings: ClientSettings
   readonly groupId: string
-  /** "classic" works with every broker; "consumer" is KIP-848 (brokers 4.0 and newer). */
-  readonly protocol: GroupProtocol
+  /** "classic" works with every broker; "consumer" is KIP-848 (brokers 4.0 and newer); "auto" takes it where it is offered. */
+  readonly protocol: GroupProtocol | "auto"
   readonly onSourceGap: "fail" | "continue"
   /** Part of the connections' purpose: unique in the process (a lane's name). */
   readonly name: string
@@ -76,8 +77,12 @@ export type GroupError = MembershipError | WireError
 
 export interface GroupConsumer {
   /** Replaces the topics; may change while running, without disturbing the partitions of topics that stay. */
-  readonly subscribe: (topics: ReadonlyArray<string>) => Effect.Effect<void, MembershipError>
-  /** What is there, up to `maxBytes` (at least one piece), or as soon as something is; empty after `maxWaitMs`. */
+  readonly subscribe: (topics: ReadonlyArray<string>) => Effect.Effect<void, GroupError>
+  /**
+   * What is there, up to `maxBytes` (at least one piece), or as soon as something is; empty after `maxWaitMs`.
+   * Call it from the fiber that uses what it gives: a race or a time-out around it could win while it answers, and
+   * what it gave would not come again.
+   */
   readonly poll: (options: { readonly maxWaitMs: number; readonly maxBytes: number }) => Effect.Effect<ReadonlyArray<Fetched>, GroupError>
   /**
    * These are safe on the target: they will be committed. Answers how many were dropped because their assignment is
@@ -128,18 +133,25 @@ const takeReady = (shared: Shared, maxBytes: number): ReadonlyArray<Fetched> => 
   return taken
 }
 
-const poll = (shared: Shared) => ({ maxBytes, maxWaitMs }: { readonly maxWaitMs: number; readonly maxBytes: number }): Effect.Effect<ReadonlyArray<Fetched>, GroupError> =>
-  Effect.suspend(() => {
-    const wait: Effect.Effect<ReadonlyArray<Fetched>> = Effect.suspend(() => {
-      const arrived = shared.arrived.next
-      const taken = takeReady(shared, maxBytes)
-      return taken.length > 0 ? Effect.succeed(taken) : arrived.pipe(Effect.andThen(wait))
-    })
+/**
+ * The wait may be interrupted or time out; taking is one step after it, so no result is taken that is not given out.
+ * After a failure nothing is given out any more.
+ */
+const poll = (shared: Shared) => ({ maxBytes, maxWaitMs }: { readonly maxWaitMs: number; readonly maxBytes: number }): Effect.Effect<ReadonlyArray<Fetched>, GroupError> => {
+  const wait = Effect.suspend(() => {
+    const arrived = shared.arrived.next
+    return shared.ready.length > 0 ? Effect.void : arrived
+  })
+  return Effect.suspend(() => {
+    const failed = Deferred.await(shared.failure)
+    if (Deferred.isDoneUnsafe(shared.failure)) return failed
     return wait.pipe(
-      Effect.timeoutOrElse({ duration: maxWaitMs, orElse: () => Effect.succeed([]) }),
-      Effect.raceFirst(Deferred.await(shared.failure))
+      Effect.timeoutOption(maxWaitMs),
+      Effect.raceFirst(failed),
+      Effect.andThen(Effect.sync(() => takeReady(shared, maxBytes)))
     )
   })
+}
 
 const confirm = (shared: Shared) => (positions: ReadonlyArray<Confirmed>): Effect.Effect<number> =>
   Effect.sync(() => {
@@ -210,16 +222,23 @@ const setPaused = (shared: Shared, paused: boolean) => (partitions: ReadonlyArra
     shared.fetchable.notify()
   })
 
-/** Partitions that were there when we subscribed for the first time: only they may be skipped by auto.offset.reset latest. */
-const rememberStart = (cluster: Cluster, topics: ReadonlyArray<string>, counts: Map<string, number>): Effect.Effect<void> =>
-  cluster.topics(topics).pipe(
-    Effect.map((found) => {
-      for (const [name, topic] of found) counts.set(name, topic.partitions.length)
-    }),
-    Effect.catch((error) => Effect.logDebug(error.message))
-  )
+/** Remembers how many partitions topics have now, before we join. */
+const rememberCounts = (shared: Shared, topics: ReadonlyArray<string>): Effect.Effect<void, WireError> =>
+  shared.cluster.retrying(shared.cluster.topics(topics)).pipe(Effect.map((found) => {
+    for (const [name, topic] of found) shared.firstCounts.set(name, topic.partitions.length)
+  }))
 
-const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"], requestTimeoutMs: number, counts: ReadonlyMap<string, number>): Shared => ({
+/** KIP-848 where the brokers have it and the cluster has switched it on (4.0 and newer), else the classic protocol. */
+export const chooseProtocol = (cluster: Cluster): Effect.Effect<GroupProtocol, WireError> =>
+  Effect.gen(function*() {
+    if (((yield* cluster.features).get("group.version") ?? 0) < 1) return "classic"
+    return yield* cluster.negotiate({ kind: "any" }, consumerGroupHeartbeat).pipe(
+      Effect.as("consumer" as const),
+      Effect.catchTag("UnsupportedError", () => Effect.succeed("classic" as const))
+    )
+  })
+
+const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"], requestTimeoutMs: number): Shared => ({
   cluster: options.cluster,
   groupId: options.groupId,
   settings,
@@ -231,7 +250,8 @@ const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"],
   ready: [],
   book: new CommitBook(),
   onGap: options.onGap ?? (() => {}),
-  existedAtStart: (at) => at.partition < (counts.get(at.topic) ?? 0),
+  firstCounts: new Map(),
+  counts: new Map(),
   work: new Signal(),
   fetchable: new Signal(),
   arrived: new Signal(),
@@ -249,14 +269,14 @@ export const makeGroupConsumer = (options: GroupConsumerOptions): Effect.Effect<
     const settings = yield* parseGroupSettings(options.settings)
     const client = yield* parseClientConfig(options.settings)
     const sessionMs = yield* parsing(() => integer(options.settings, "session.timeout.ms", 45_000, 1, 2_147_483_647))
-    const counts = new Map<string, number>()
-    const shared = makeShared(options, settings, client.requestTimeoutMs, counts)
+    const shared = makeShared(options, settings, client.requestTimeoutMs)
+    const protocol = options.protocol === "auto" ? yield* chooseProtocol(options.cluster) : options.protocol
     // The group waits for us as long as max.poll.interval.ms; lanes that wait for one another should not.
     const revokeMs = Math.max(1_000, Math.min(30_000, Math.floor(settings.maxPollIntervalMs / 3), Math.floor(sessionMs / 2)))
     const one = Semaphore.makeUnsafe(1)
     let membership: Effect.Success<ReturnType<MakeMembership>>
     const commitNow = (timeoutMs: number) => Effect.suspend(() => flush(shared, membership, one, timeoutMs))
-    const conf = librdkafkaConf(options.settings, { groupId: options.groupId, protocol: options.protocol, metadataRefreshMs: options.refreshTopicsMs ?? 5_000, security: {} })
+    const conf = librdkafkaConf(options.settings, { groupId: options.groupId, protocol, member: options.name, metadataRefreshMs: options.refreshTopicsMs ?? 5_000 })
     membership = yield* (options.membership ?? makeMembership)({
       groupId: options.groupId,
       conf,
@@ -281,7 +301,7 @@ export const makeGroupConsumer = (options: GroupConsumerOptions): Effect.Effect<
       subscribe: (topics) => {
         const first = !started && topics.length > 0
         started ||= first
-        return first ? rememberStart(options.cluster, topics, counts).pipe(Effect.andThen(membership.subscribe(topics))) : membership.subscribe(topics)
+        return (first ? rememberCounts(shared, topics) : Effect.void).pipe(Effect.andThen(membership.subscribe(topics)))
       },
       poll: poll(shared),
       commit: confirm(shared),

@@ -3,16 +3,13 @@
  * Pure. What librdkafka does not know under Java's name is translated; what is only of use for reading records is
  * left out (they are not read through it).
  */
-import { type ClientSettings, text } from "../wire/settings.ts"
+import { toLibrdkafka } from "../wire/librdkafkaSettings.ts"
+import { type ClientSettings, type SettingValue, text } from "../wire/settings.ts"
 
 export type GroupProtocol = "classic" | "consumer"
 
 /** Same name, same meaning in both. */
-const SAME: ReadonlyArray<string> = [
-  "bootstrap.servers", "client.id", "client.rack", "client.dns.lookup", "group.instance.id", "max.poll.interval.ms",
-  "metadata.max.age.ms", "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms",
-  "connections.max.idle.ms", "socket.connection.setup.timeout.ms", "metadata.recovery.strategy"
-]
+const SAME: ReadonlyArray<string> = ["max.poll.interval.ms"]
 /** Only the classic protocol has them on the client's side; with KIP-848 librdkafka refuses them. */
 const CLASSIC: ReadonlyArray<string> = ["session.timeout.ms", "heartbeat.interval.ms"]
 const ASSIGNORS: ReadonlyMap<string, string> = new Map([
@@ -26,8 +23,8 @@ export interface ConfOptions {
   readonly protocol: GroupProtocol
   /** How soon new partitions of a topic are seen, milliseconds. */
   readonly metadataRefreshMs: number
-  /** The connection's security in librdkafka's names (security.* , sasl.*, ssl.*). */
-  readonly security: Readonly<Record<string, string | number | boolean>>
+  /** Goes behind group.instance.id, which must be unique in the group while a process has several members. */
+  readonly member: string
 }
 
 const strategy = (settings: ClientSettings): string =>
@@ -37,12 +34,14 @@ const strategy = (settings: ClientSettings): string =>
   }).join(",")
 
 /** The native consumer's configuration. Unknown values are refused by librdkafka when the client is made. */
-export const librdkafkaConf = (settings: ClientSettings, options: ConfOptions): Readonly<Record<string, string | number | boolean>> => {
-  const conf: Record<string, string | number | boolean> = { ...options.security }
+export const librdkafkaConf = (settings: ClientSettings, options: ConfOptions): Readonly<Record<string, SettingValue>> => {
+  const conf: Record<string, SettingValue> = { ...toLibrdkafka(settings) }
   for (const name of options.protocol === "classic" ? [...SAME, ...CLASSIC] : SAME) {
-    const value = settings[name]
+    const value = text(settings, name)
     if (value !== undefined && value !== "") conf[name] = value
   }
+  const instance = text(settings, "group.instance.id")
+  if (instance !== undefined && instance !== "") conf["group.instance.id"] = `${instance}-${options.member}`
   conf["group.id"] = options.groupId
   conf["group.protocol"] = options.protocol
   if (options.protocol === "classic") conf["partition.assignment.strategy"] = strategy(settings)

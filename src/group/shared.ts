@@ -50,8 +50,13 @@ export interface Shared {
   readonly ready: Array<Fetched>
   readonly book: CommitBook
   readonly onGap: (gap: GapError) => void
-  /** The partition was there when we subscribed for the first time. */
-  readonly existedAtStart: (at: TopicPartition) => boolean
+  /**
+   * Partitions of a topic when the group started to read it: only these may be skipped by auto.offset.reset latest;
+   * what is added later is read from its beginning. Empty with earliest, where it does not matter.
+   */
+  readonly firstCounts: Map<string, number>
+  /** Partitions of a topic by its latest metadata. */
+  readonly counts: Map<string, number>
   /** Stages changed: the steward has work. */
   readonly work: Signal
   /** Room in the queue, new partitions, another leader: brokers' loops look again. */

@@ -7,14 +7,15 @@
  * the partition (a problem in its state) or the consumer (a missing right, an answer that is no answer).
  */
 import { Clock, Effect } from "effect"
-import type { BrokerError, WireError } from "../wire/errors.ts"
+import { BrokerError, type WireError } from "../wire/errors.ts"
 import { kafkaError } from "../wire/kafkaErrors.ts"
 import { listOffsets } from "../wire/messages/listOffsets.ts"
 import { offsetForLeaderEpoch } from "../wire/messages/offsetForLeaderEpoch.ts"
-import { BrokerError as BrokerErrorClass } from "../wire/errors.ts"
-import { PositionError, SourceRecordError } from "./errors.ts"
+import { parseCommitMetadata } from "./commitMetadata.ts"
+import { type MembershipError, PositionError, SourceRecordError } from "./errors.ts"
 import { judgeEpoch, judgeOutOfRange, makeGap } from "./gap.ts"
 import type { Membership } from "./membership.ts"
+import { partitionKey } from "./position.ts"
 import { adoptLeader, backOff, moveTo, type PartitionState, recovered, stop } from "./partition.ts"
 import { fail, isCurrent, passGap, type Shared } from "./shared.ts"
 
@@ -42,7 +43,7 @@ const about = (shared: Shared, states: States, effect: Effect.Effect<void, WireE
 
 /** A code in a partition's part of an answer. */
 export const onPartitionCode = (shared: Shared, state: PartitionState, api: string, code: number, now: number): void => {
-  const error: BrokerError = new BrokerErrorClass({ api, code, subject: state.key, detail: null })
+  const error = new BrokerError({ api, code, subject: state.key, detail: null })
   switch (kafkaError(code).class) {
     case "authorization":
       return fail(shared, error)
@@ -76,6 +77,7 @@ const refreshLeaders = (shared: Shared, states: States): Effect.Effect<void> => 
         moveTo(state, "range")
       }
       state.topicId = topic.id
+      shared.counts.set(state.topic, topic.partitions.length)
       adoptLeader(state, partition.leader, partition.leaderEpoch)
     }
   }))
@@ -139,7 +141,7 @@ const reset = (shared: Shared, states: States): Effect.Effect<void> =>
       for (const state of states) stop(state, new PositionError({ topic: state.topic, partition: state.partition, groupId: shared.groupId }))
       return
     }
-    const skip = (state: PartitionState) => shared.existedAtStart(state)
+    const skip = (state: PartitionState) => state.partition < (shared.firstCounts.get(state.topic) ?? 0)
     const early = offsetReset === "earliest" ? states : states.filter((state) => !skip(state))
     const late = offsetReset === "earliest" ? [] : states.filter(skip)
     const since = typeof offsetReset === "object" ? (yield* Clock.currentTimeMillis) - offsetReset.backMs : LATEST
@@ -171,23 +173,43 @@ const start = (shared: Shared, state: PartitionState, position: number, epoch: n
   moveTo(state, "validate")
 }
 
+/**
+ * Where the group has offsets of other partitions of these topics, what is committed beside them says how many
+ * partitions there were when it began: a partition that was added while nobody ran is then known to be new.
+ */
+const recallFirstCounts = (shared: Shared, membership: Membership, states: States): Effect.Effect<void, MembershipError> =>
+  Effect.gen(function*() {
+    const siblings = [...new Set(states.map(({ topic }) => topic))].flatMap((topic) =>
+      Array.from({ length: shared.counts.get(topic) ?? 0 }, (_, partition) => ({ topic, partition }))
+    )
+    for (const { metadata, topic } of yield* membership.committed(siblings, COMMITTED_TIMEOUT_MS)) {
+      const { partitions } = parseCommitMetadata(metadata)
+      if (partitions !== null) shared.firstCounts.set(topic, partitions)
+    }
+  })
+
 const locate = (shared: Shared, membership: Membership, states: States): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const known = new Map((yield* membership.committed(states, COMMITTED_TIMEOUT_MS)).map((p) => [`${p.topic}-${p.partition}`, p]))
+    const known = new Map((yield* membership.committed(states, COMMITTED_TIMEOUT_MS)).map((p) => [partitionKey(p), p]))
     const fresh: Array<PartitionState> = []
     for (const state of states) {
       if (!isCurrent(shared, state)) continue
       const committed = known.get(state.key)
-      if (committed === undefined) fresh.push(state)
-      else {
-        start(shared, state, committed.offset, committed.leaderEpoch, committed.offset)
-        if (topicIdOf(committed.metadata, state.topicId) !== state.topicId) {
-          state.recreated = true
-          moveTo(state, "range")
-        }
+      if (committed === undefined) {
+        fresh.push(state)
+        continue
+      }
+      const { partitions, topicId } = parseCommitMetadata(committed.metadata)
+      if (partitions !== null) shared.firstCounts.set(state.topic, partitions)
+      start(shared, state, committed.offset, committed.leaderEpoch, committed.offset)
+      if (topicId !== null && topicId !== state.topicId) {
+        state.recreated = true
+        moveTo(state, "range")
       }
     }
-    if (fresh.length > 0) yield* reset(shared, fresh)
+    if (fresh.length === 0) return
+    if (shared.settings.offsetReset !== "earliest") yield* recallFirstCounts(shared, membership, fresh)
+    yield* reset(shared, fresh.filter((state) => isCurrent(shared, state)))
   }).pipe(Effect.catchTag("MembershipError", (error) =>
     Effect.gen(function*() {
       if (!error.retriable && !error.rebalanced) return fail(shared, error)
@@ -196,10 +218,6 @@ const locate = (shared: Shared, membership: Membership, states: States): Effect.
       for (const state of states) if (isCurrent(shared, state)) backOff(state, now)
     })
   ))
-
-/** What is committed beside an offset: the id of the topic it belongs to, so that a topic created anew is noticed. */
-export const commitMetadata = (topicId: string): string => /^A*$/.test(topicId) ? "" : `topic.id=${topicId}`
-const topicIdOf = (metadata: string, fallback: string): string => /^topic\.id=([\w-]{22})$/.exec(metadata)?.[1] ?? fallback
 
 /** Positions whose last record an older leader wrote: is it still there? */
 const validate = (shared: Shared, states: States): Effect.Effect<void> => {
