@@ -3,7 +3,7 @@
  * this table, and so are the tests that a mode has what it should have and nothing else.
  *
  * Names end in _total for counters and in the unit otherwise; times are in seconds. The label `topic` is the
- * source's name of a topic.
+ * target's name of a topic, as in MirrorMaker 2.
  */
 
 export type Mode = "share" | "consumer"

@@ -8,7 +8,7 @@ export const FLOW_STATES = ["starting", "running", "blocked", "retrying", "faile
 export const FlowState = Schema.Literals(FLOW_STATES)
 export type FlowState = (typeof FLOW_STATES)[number]
 
-export const PARTITION_STATES = ["running", "waiting", "blocked"] as const
+export const PARTITION_STATES = ["running", "blocked", "failed"] as const
 
 export class PartitionStatus extends Schema.Class<PartitionStatus>("PartitionStatus")({
   /** The source's name. */

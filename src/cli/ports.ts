@@ -1,0 +1,28 @@
+/**
+ * What the commands need of the pipeline. src/mirror is loaded when a command runs and not before, so that --help
+ * and a wrong command line are answered at once, without a native client.
+ */
+import { Effect } from "effect"
+import type { ResolvedConfig } from "../config/types.ts"
+import type { CheckReport } from "../mirror/check.ts"
+
+/** Anything the pipeline fails with carries its words in `message`; several lines are several sentences. */
+export interface Failure {
+  readonly message: string
+}
+
+export interface RunOptions {
+  /** End when every record that the source had at the start is mirrored and acknowledged. */
+  readonly untilCaughtUp: boolean
+}
+
+export interface Pipeline {
+  readonly runService: (config: ResolvedConfig, options: RunOptions) => Effect.Effect<void, Failure>
+  readonly checkService: (config: ResolvedConfig) => Effect.Effect<CheckReport, Failure>
+}
+
+/** The pipeline, loaded on first use. */
+export const loadPipeline: Effect.Effect<Pipeline> = Effect.promise(async () => {
+  const [service, check] = await Promise.all([import("../mirror/service.ts"), import("../mirror/check.ts")])
+  return { runService: service.runService, checkService: check.checkService }
+})

@@ -1,0 +1,131 @@
+/**
+ * A command line to its effect: what is printed, and the exit code.
+ *
+ * Guarantees: 0 done (also when stopped by a signal), 1 failed at run time, 2 the command line or the configuration
+ * is wrong; each failure is one line (a configuration's problems one line each) on standard error, never a stack.
+ */
+import { Cause, Effect, Exit, Option } from "effect"
+import type { Logger as Pino } from "pino"
+import { loadConfig } from "../config/load.ts"
+import type { ConfigError } from "../config/problems.ts"
+import type { Environment } from "../config/references.ts"
+import type { ResolvedConfig } from "../config/types.ts"
+import { VERSION } from "../version.ts"
+import { renderCheck } from "./checkCommand.ts"
+import { type CommandLine, UsageError } from "./commandLine.ts"
+import { helpText } from "./commands.ts"
+import { layerLogging, makePino } from "./logging.ts"
+import { loadPipeline, type Pipeline } from "./ports.ts"
+import { fetchStatus, renderStatus } from "./statusCommand.ts"
+
+/** The edges of the process, so that tests can put others in their place. */
+export interface Edges {
+  readonly env: Environment
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  /** Standard output and standard error are terminals. */
+  readonly terminals: { readonly out: boolean; readonly err: boolean }
+  readonly pipeline: Effect.Effect<Pipeline>
+  /** How long a stop of what runs now may take, milliseconds. */
+  readonly stopsWithin: (ms: number) => void
+}
+
+export const DONE = 0
+export const FAILED = 1
+export const WRONG_USAGE = 2
+
+/** One line, whatever the message holds. */
+const oneLine = (text: string): string => text.split("\n").map((line) => line.trim()).filter((line) => line !== "").join("; ")
+
+const load = (file: string, edges: Edges): Effect.Effect<ResolvedConfig | null> =>
+  loadConfig(file, edges.env).pipe(
+    Effect.catch((error: ConfigError) => {
+      for (const line of error.lines) edges.err(`${line}\n`)
+      return Effect.succeed(null)
+    })
+  )
+
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
+
+/** The end of a command as an exit code; a failure is said once, in words. */
+const ended = <A>(exit: Exit.Exit<A, { readonly message: string }>, log: Pino | null, edges: Edges, code: (value: A) => number): number => {
+  if (Exit.isSuccess(exit)) return code(exit.value)
+  // A signal interrupts this fiber too and never comes here: this is an interruption from within.
+  const failure = Cause.findErrorOption(exit.cause)
+  const words = Option.isSome(failure) ? failure.value.message : `internal error: ${messageOf(Cause.squash(exit.cause))}`
+  const lines = Option.isSome(failure) ? words.split("\n").filter((line) => line.trim() !== "") : [oneLine(words)]
+  for (const line of lines) {
+    if (log === null) edges.err(`onceover: ${line}\n`)
+    else log.fatal(line)
+  }
+  if (Option.isNone(failure)) log?.debug({ cause: Cause.pretty(exit.cause) }, "where the internal error happened")
+  return FAILED
+}
+
+const run = (file: string, untilCaughtUp: boolean, edges: Edges): Effect.Effect<number> =>
+  Effect.gen(function*() {
+    const config = yield* load(file, edges)
+    if (config === null) return WRONG_USAGE
+    const log = makePino({ ...config.log, fd: 1, isTerminal: edges.terminals.out })
+    for (const warning of config.warnings) log.warn(warning)
+    edges.stopsWithin(config.shutdownTimeoutMs)
+    const service = Effect.flatMap(edges.pipeline, (pipeline) => pipeline.runService(config, { untilCaughtUp }))
+    const exit = yield* Effect.exit(service.pipe(Effect.provide(layerLogging(log, config.log.level))))
+    return ended(exit, log, edges, () => DONE)
+  })
+
+const check = (file: string, json: boolean, edges: Edges): Effect.Effect<number> =>
+  Effect.gen(function*() {
+    const config = yield* load(file, edges)
+    if (config === null) return WRONG_USAGE
+    // Standard output is for the report.
+    const level = config.log.level === "info" ? "warn" : config.log.level
+    const log = makePino({ ...config.log, level, fd: 2, isTerminal: edges.terminals.err })
+    for (const warning of config.warnings) log.warn(warning)
+    const service = Effect.flatMap(edges.pipeline, (pipeline) => pipeline.checkService(config))
+    const exit = yield* Effect.exit(service.pipe(Effect.provide(layerLogging(log, level))))
+    return ended(exit, null, edges, (report) => {
+      edges.out(json ? `${JSON.stringify(report, null, 2)}\n` : renderCheck(report))
+      return report.ok ? DONE : FAILED
+    })
+  })
+
+const status = (url: URL, json: boolean, edges: Edges): Effect.Effect<number> =>
+  Effect.map(Effect.exit(fetchStatus(url)), (exit) =>
+    ended(exit, null, edges, ({ text, status: document }) => {
+      edges.out(json ? text : renderStatus(document))
+      return DONE
+    }))
+
+/** Runs a command line; the effect's value is the exit code. Never fails. */
+export const program = (line: CommandLine | UsageError, edges: Edges): Effect.Effect<number> =>
+  Effect.suspend(() => {
+    if (line instanceof UsageError) {
+      edges.err(`onceover: ${line.message}\n`)
+      return Effect.succeed(WRONG_USAGE)
+    }
+    switch (line.command) {
+      case "help":
+        edges.out(helpText(line.of))
+        return Effect.succeed(DONE)
+      case "version":
+        edges.out(`${VERSION}\n`)
+        return Effect.succeed(DONE)
+      case "run":
+        return run(line.file, line.untilCaughtUp, edges)
+      case "check":
+        return check(line.file, line.json, edges)
+      case "status":
+        return status(line.url, line.json, edges)
+    }
+  })
+
+/** The edges of this process; main.ts gives those that are its own. */
+export const processEdges = (env: Environment, stopsWithin: Edges["stopsWithin"]): Edges => ({
+  env,
+  stopsWithin,
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  terminals: { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true },
+  pipeline: loadPipeline
+})
