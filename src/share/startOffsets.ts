@@ -1,6 +1,10 @@
 /**
  * Where a share group starts in each partition: everything below the start offset is done for the group, whether it
  * was acknowledged, archived after too many deliveries, or deleted. What repair compares with what is on the target.
+ *
+ * Gotcha (Kafka 4.4.0): the start offset told here is the one last written, and it is written with the next change
+ * of the partition's state: after the last acknowledgement of a quiet partition it stays behind for as long as the
+ * quiet lasts. It is never ahead. `lag` counts what is decided and is exact.
  */
 import { Effect } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
@@ -11,10 +15,10 @@ export interface ShareStart {
   readonly topic: string
   readonly topicId: string
   readonly partition: number
-  /** -1: nothing of the partition was delivered yet. */
+  /** At most the true one. -1: nothing of the partition was delivered yet. */
   readonly startOffset: number
   readonly leaderEpoch: number
-  /** Records from the start offset to the end, as the broker counts; -1 where it does not (KIP-1226, Kafka 4.3). */
+  /** Records not yet decided for the group, held ones included; -1 where the broker does not tell (KIP-1226). */
   readonly lag: number
 }
 
