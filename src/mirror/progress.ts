@@ -5,7 +5,7 @@
 import { Deferred, Effect } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
-import { endOffsets, groupProgress, partitionName, shareProgress, startOffsets } from "./control/offsets.ts"
+import { endOffsets, groupProgress, partitionName, type Progress, type ProgressMap, shareProgress, startOffsets } from "./control/offsets.ts"
 import type { MirroredTopic } from "./control/topics.ts"
 import type { FlowState } from "./state.ts"
 
@@ -21,8 +21,14 @@ export interface ProgressParts {
   readonly onLag: (topic: string, partition: number, lag: number) => void
 }
 
-const progressOf = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
-  parts.mode === "share" ? shareProgress(parts.cluster, parts.groupId, topics) : groupProgress(parts.cluster, parts.groupId, topics)
+/** The broker's start offset may lag behind (offsets.ts): what was acknowledged here from there on counts as well. */
+const withOwn = (state: FlowState, found: ProgressMap): ProgressMap =>
+  new Map([...found].map(([name, progress]): readonly [string, Progress] => [name, { ...progress, position: state.acknowledgedFrom(name, progress.position) }]))
+
+const progressOf = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ProgressMap, WireError> =>
+  parts.mode === "share"
+    ? Effect.map(shareProgress(parts.cluster, parts.groupId, topics), (found) => withOwn(parts.state, found))
+    : groupProgress(parts.cluster, parts.groupId, topics)
 
 /** One look at every partition: position and lag into the flow's state and metrics. */
 export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError> =>
@@ -40,10 +46,11 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
         const end = ends.get(name)
         if (end === undefined) continue
         // What the log no longer holds is not behind us, it is gone.
-        const position = Math.max(progress.get(name) ?? 0, starts.get(name) ?? 0)
+        const known = progress.get(name)
+        const position = Math.max(known?.position ?? 0, starts.get(name) ?? 0)
         const state = parts.state.partition(topic.source, partition, topic.target)
-        state.position = position
-        state.lag = Math.max(0, end - position)
+        state.lag = Math.min(Math.max(0, end - position), known?.left ?? Infinity)
+        state.position = state.lag === 0 ? Math.max(position, end) : position
         parts.onLag(topic.source, partition, state.lag)
       }
     }
@@ -69,9 +76,9 @@ export const awaitGoal = (parts: ProgressParts, goal: Goal, reached: Deferred.De
   Effect.gen(function*() {
     const open = new Map(goal)
     while (open.size > 0) {
-      for (const [name, position] of yield* progressOf(parts, parts.topics())) {
+      for (const [name, { left, position }] of yield* progressOf(parts, parts.topics())) {
         const end = open.get(name)
-        if (end !== undefined && position >= end) open.delete(name)
+        if (end !== undefined && (position >= end || left === 0)) open.delete(name)
       }
       if (open.size > 0) yield* Effect.sleep("200 millis")
     }

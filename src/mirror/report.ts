@@ -1,7 +1,7 @@
 /** Turns what lanes tell into the flow's state, its metrics and a few lines of the log. */
 import { Effect } from "effect"
 import type { FlowMetrics } from "../metrics/flowMetrics.ts"
-import { size } from "../wire/ranges.ts"
+import { rangeSet, size } from "../wire/ranges.ts"
 import type { Delivery, Settled, Settlement } from "./delivery.ts"
 import type { LaneEvents } from "./laneEvents.ts"
 import type { FlowState } from "./state.ts"
@@ -59,7 +59,10 @@ export const makeReport = (state: FlowState, metrics: FlowMetrics, targetOf: (to
     },
     settled: (delivery, settlements, settled, nowMs) => {
       acknowledged(metrics, delivery, settlements, settled, nowMs)
-      if (settled.refused === 0) return
+      if (settled.refused === 0) {
+        if (state.mode === "share") state.acknowledged(delivery.topic, delivery.partition, rangeSet(settlements.filter((s) => s.type !== "release")))
+        return
+      }
       state.refusedAcknowledgements += settled.refused
       log("warn", `${where(delivery)}: ${settled.refused} records were mirrored but not acknowledged, they may come again: ${settled.reason ?? "no reason given"}`)
     },

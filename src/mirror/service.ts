@@ -13,6 +13,7 @@ import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import { makeFlowMetrics } from "../metrics/flowMetrics.ts"
 import { serveHttp } from "../metrics/http.ts"
 import { processMetrics } from "../metrics/processMetrics.ts"
+import { VERSION } from "../version.ts"
 import { FlowStopped, ServiceError } from "./errors.ts"
 import { type FlowHandle, runFlow } from "./flow.ts"
 import { FlowState } from "./state.ts"
@@ -21,7 +22,6 @@ import { Rates, statusDocument } from "./statusDocument.ts"
 export interface ServiceOptions {
   /** End when everything the source held at the start is mirrored and acknowledged. */
   readonly untilCaughtUp: boolean
-  readonly version: string
 }
 
 interface Supervised {
@@ -121,6 +121,8 @@ const stop = (all: ReadonlyArray<Supervised>, fibers: ReadonlyArray<Fiber.Fiber<
   Effect.gen(function*() {
     begin()
     const now = yield* Clock.currentTimeMillis
+    // A flow that is still connecting, or waits for its next try, has nothing to finish.
+    yield* Fiber.interruptAll(fibers.filter((_, n) => all[n]?.handle.state.state !== "running"))
     for (const { end, handle } of all) if (end === null) handle.state.become("stopping", null, now)
     const finished = Effect.forEach(fibers, Fiber.await, { concurrency: "unbounded", discard: true })
     yield* Effect.timeoutOrElse(finished, {
@@ -143,9 +145,9 @@ export const runService = (config: ResolvedConfig, options: ServiceOptions): Eff
     const all = yield* Effect.forEach(enabled, (flow) => makeSupervised(flow, options, () => stopping))
     const handles = all.map(({ handle }) => handle)
     const rates = new Rates()
-    yield* processMetrics(options.version)
+    yield* processMetrics(VERSION)
     if (config.http !== null) {
-      const status = Effect.map(Clock.currentTimeMillis, (nowMs) => statusDocument(handles, { version: options.version, startedAtMs, nowMs }, rates))
+      const status = Effect.map(Clock.currentTimeMillis, (nowMs) => statusDocument(handles, { version: VERSION, startedAtMs, nowMs }, rates))
       const served = yield* Effect.mapError(serveHttp({ ...config.http, status }), (error) => new ServiceError({ lines: [error.message] }))
       yield* Effect.logInfo(`status at ${served.url}/`)
     }

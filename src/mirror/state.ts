@@ -2,6 +2,7 @@
  * What a flow knows of itself, for /status, health and the log: one mutable object per flow, changed by its lanes
  * and read by the HTTP server. Every state that is not "running" carries a reason in words.
  */
+import { type RangeSet, union } from "../wire/ranges.ts"
 
 export type FlowStateName = "starting" | "running" | "blocked" | "retrying" | "failed" | "stopping" | "stopped"
 export type PartitionStateName = "running" | "blocked" | "failed"
@@ -47,6 +48,7 @@ export class FlowState {
   refusedAcknowledgements = 0
   redelivered = 0
   readonly partitions = new Map<string, PartitionState>()
+  readonly #acknowledged = new Map<string, RangeSet>()
   /** Reasons that hold for a while (the target is down), by who said it. */
   readonly #stalls = new Map<string, string>()
 
@@ -84,6 +86,21 @@ export class FlowState {
       this.partitions.set(key, known)
     }
     return known
+  }
+
+  /** Share mode: the source's brokers have confirmed these. */
+  acknowledged(topic: string, partition: number, ranges: RangeSet): void {
+    const key = partitionKey(topic, partition)
+    this.#acknowledged.set(key, union(this.#acknowledged.get(key) ?? [], ranges))
+  }
+
+  /** The end of what is acknowledged without a hole from `start` on; forgets what lies below. */
+  acknowledgedFrom(key: string, start: number): number {
+    const above = (this.#acknowledged.get(key) ?? []).filter((range) => range.last >= start)
+    if (above.length > 0) this.#acknowledged.set(key, above)
+    else this.#acknowledged.delete(key)
+    const first = above[0]
+    return first !== undefined && first.first <= start ? first.last + 1 : start
   }
 
   get blocked(): ReadonlyArray<PartitionState> {

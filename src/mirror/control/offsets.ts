@@ -68,8 +68,21 @@ export const endOffsets = (source: Cluster, topics: ReadonlyArray<MirroredTopic>
 export const startOffsets = (source: Cluster, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
   source.retrying(listFrom(source, partitionsOf(topics), EARLIEST, false))
 
-/** The share-partition start offset of each partition: all below is acknowledged or given up. Partitions the group has not begun are absent. */
-export const shareProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+/** How far a group has come in one partition. */
+export interface Progress {
+  /** Everything below is done. */
+  readonly position: number
+  /** Records not done yet, where the broker says so (share groups, KIP-1226); null where it does not. */
+  readonly left: number | null
+}
+export type ProgressMap = ReadonlyMap<string, Progress>
+
+/**
+ * The share-partition start offset of each partition: all below is acknowledged or given up. Partitions the group
+ * has not begun are absent. Gotcha: brokers write the start offset down with the next state change, so at rest it
+ * lags behind what is acknowledged; `left` does not.
+ */
+export const shareProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ProgressMap, WireError> =>
   source.retrying(
     Effect.gen(function*() {
       const answer = yield* source.request({ kind: "group", key: groupId }, describeShareGroupOffsets, {
@@ -78,7 +91,7 @@ export const shareProgress = (source: Cluster, groupId: string, topics: Readonly
           topics: topics.map((t) => ({ topicName: t.source, partitions: Array.from({ length: t.partitions }, (_, p) => p) }))
         }]
       })
-      const progress = new Map<string, number>()
+      const progress = new Map<string, Progress>()
       for (const group of answer.groups) {
         if (group.errorCode === GROUP_ID_NOT_FOUND) continue
         if (group.errorCode !== 0) {
@@ -86,11 +99,11 @@ export const shareProgress = (source: Cluster, groupId: string, topics: Readonly
         }
         for (const topic of group.topics) {
           for (const p of topic.partitions) {
-            if (p.errorCode === 0 && p.startOffset >= 0) progress.set(partitionName(topic.topicName, p.partitionIndex), p.startOffset)
+            if (p.errorCode === 0 && p.startOffset >= 0) progress.set(partitionName(topic.topicName, p.partitionIndex), { position: p.startOffset, left: p.lag >= 0 ? p.lag : null })
           }
         }
       }
-      return progress as ReadonlyMap<string, number>
+      return progress as ProgressMap
     }),
     { destination: { kind: "group", key: groupId } }
   )
@@ -98,7 +111,7 @@ export const shareProgress = (source: Cluster, groupId: string, topics: Readonly
 const asNamed = (topics: ReadonlyArray<MirroredTopic>) => topics.map((t) => ({ name: t.source, partitionIndexes: Array.from({ length: t.partitions }, (_, p) => p) }))
 
 /** The committed position of each partition of a consumer group; partitions without one are absent. */
-export const groupProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+export const groupProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ProgressMap, WireError> =>
   source.retrying(
     Effect.gen(function*() {
       // Topic ids (version 10) would only have to be turned back into names here.
@@ -106,16 +119,16 @@ export const groupProgress = (source: Cluster, groupId: string, topics: Readonly
         version < 8
           ? { groupId, topics: asNamed(topics) }
           : { groups: [{ groupId, topics: asNamed(topics) }] }, { maxVersion: 9 })
-      const progress = new Map<string, number>()
+      const progress = new Map<string, Progress>()
       const first = answer.groups[0]
       const errorCode = first?.errorCode ?? answer.errorCode
       if (errorCode !== 0) return yield* new BrokerError({ api: "OffsetFetch", code: errorCode, subject: `group ${groupId}`, detail: null })
       for (const topic of first?.topics ?? answer.topics) {
         for (const p of topic.partitions) {
-          if (p.errorCode === 0 && p.committedOffset >= 0) progress.set(partitionName(topic.name, p.partitionIndex), p.committedOffset)
+          if (p.errorCode === 0 && p.committedOffset >= 0) progress.set(partitionName(topic.name, p.partitionIndex), { position: p.committedOffset, left: null })
         }
       }
-      return progress as ReadonlyMap<string, number>
+      return progress as ProgressMap
     }),
     { destination: { kind: "group", key: groupId } }
   )

@@ -1,0 +1,132 @@
+/** `onceover check`: what would run, with which guarantee and why. Changes nothing anywhere. */
+import { Effect, type Scope } from "effect"
+import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
+import { assertGroupType } from "../group/groupType.ts"
+import { prepareGroup } from "../share/groupSettings.ts"
+import type { Cluster } from "../wire/cluster.ts"
+import { makeCluster } from "../wire/clusterClient.ts"
+import type { WireError } from "../wire/errors.ts"
+import { selectTopics } from "./control/topics.ts"
+import { chooseGuarantee, connectFlow, namingOf, reasonsOf } from "./flowSetup.ts"
+import { buildChain } from "./transforms/build.ts"
+
+export interface CheckedTopic {
+  readonly source: string
+  readonly target: string
+  readonly partitions: number
+  /** On the target, now. */
+  readonly exists: boolean
+}
+
+export interface CheckedFlow {
+  readonly name: string
+  readonly enabled: boolean
+  readonly source: string
+  readonly target: string
+  readonly mode: string
+  readonly groupId: string
+  readonly guarantee: { readonly wanted: string; readonly effective: string | null; readonly binding: string | null; readonly reasons: ReadonlyArray<string> }
+  readonly topics: ReadonlyArray<CheckedTopic>
+  readonly problems: ReadonlyArray<string>
+  readonly warnings: ReadonlyArray<string>
+}
+
+export interface CheckedCluster {
+  readonly alias: string
+  readonly clusterId: string | null
+  readonly brokers: number
+  readonly features: Readonly<Record<string, number>>
+}
+
+export interface CheckReport {
+  readonly ok: boolean
+  readonly clusters: ReadonlyArray<CheckedCluster>
+  readonly flows: ReadonlyArray<CheckedFlow>
+}
+
+const unreached = (alias: string): CheckedCluster => ({ alias, clusterId: null, brokers: 0, features: {} })
+
+const checkCluster = (config: ResolvedConfig, alias: string): Effect.Effect<CheckedCluster> =>
+  Effect.scoped(Effect.gen(function*() {
+    const cluster = yield* makeCluster(alias, config.clusters.get(alias)?.settings ?? {})
+    return {
+      alias,
+      clusterId: yield* cluster.clusterId,
+      brokers: (yield* cluster.brokers).length,
+      features: Object.fromEntries(yield* cluster.features)
+    }
+  })).pipe(Effect.catch(() => Effect.succeed(unreached(alias))))
+
+const shareWarnings = (source: Cluster, flow: ResolvedFlow): Effect.Effect<ReadonlyArray<string>, WireError> =>
+  Effect.gen(function*() {
+    const prepared = yield* prepareGroup({
+      cluster: source,
+      groupId: flow.groupId,
+      autoOffsetReset: flow.autoOffsetReset,
+      overrides: { "share.isolation.level": flow.isolationLevel, ...flow.consumerOverrides },
+      mode: "validate"
+    })
+    return [
+      ...prepared.changes.map((change) => `group ${flow.groupId}: ${change.key} would be set from ${change.from ?? "the default"} to ${change.to}`),
+      ...prepared.warnings.map((warning) => `group ${flow.groupId}: ${warning.key} cannot be set (${warning.why}): ${warning.danger}`)
+    ]
+  })
+
+const SHARE_FEATURE = "share.version"
+
+const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<string>, problems: Array<string>) =>
+  Effect.gen(function*() {
+    const { source, target } = yield* connectFlow(config, flow)
+    yield* buildChain(flow.transforms)
+    const choice = yield* chooseGuarantee(flow, target, { onStall: () => {}, onRecover: () => {} })
+    const reasons = reasonsOf(choice)
+    if (choice.effective === null) problems.push(`${choice.wanted} cannot be had and exactly.once.fallback is fail`)
+    else if (choice.effective !== choice.wanted) warnings.push(`${choice.wanted} is wanted, ${choice.effective} would be in force: ${reasons.join("; ")}`)
+    yield* assertGroupType(source, flow.groupId, flow.groupProtocol.value)
+    if (flow.groupProtocol.value === "share") {
+      if (((yield* source.features).get(SHARE_FEATURE) ?? 0) === 0) problems.push("the source cluster has no share groups (share.version 0): use group.protocol: consumer")
+      else warnings.push(...(yield* shareWarnings(source, flow)))
+    }
+    const { leftOut, topics } = selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow))
+    for (const { reason, topic } of leftOut) warnings.push(`topic ${topic} is not mirrored: ${reason}`)
+    if (topics.length === 0) warnings.push("no topic of the source matches now")
+    const there = topics.length === 0 ? new Map() : yield* target.retrying(target.topics(topics.map((t) => t.target)))
+    return {
+      guarantee: { wanted: choice.wanted, effective: choice.effective, binding: choice.candidate?.name ?? null, reasons },
+      topics: topics.map((t) => ({ source: t.source, target: t.target, partitions: t.partitions, exists: there.has(t.target) }))
+    }
+  })
+
+const checkFlow = (config: ResolvedConfig, flow: ResolvedFlow): Effect.Effect<CheckedFlow> => {
+  const warnings: Array<string> = []
+  const problems: Array<string> = []
+  const head = {
+    name: flow.name,
+    enabled: flow.enabled,
+    source: flow.source,
+    target: flow.target,
+    mode: flow.groupProtocol.value,
+    groupId: flow.groupId
+  }
+  const nothing = {
+    guarantee: { wanted: flow.deliveryGuarantee, effective: null, binding: null, reasons: [] },
+    topics: []
+  }
+  if (!flow.enabled) return Effect.succeed({ ...head, ...nothing, problems, warnings: ["enabled is false: it would not run"] })
+  const examined: Effect.Effect<Pick<CheckedFlow, "guarantee" | "topics">, never, Scope.Scope> = Effect.catch(
+    examine(config, flow, warnings, problems),
+    (error) => Effect.sync(() => {
+      problems.push(error.message)
+      return nothing
+    })
+  )
+  return Effect.map(Effect.scoped(examined), (found) => ({ ...head, ...found, problems, warnings }))
+}
+
+/** Looks at everything `run` would use. Never fails: what is wrong is in the report. */
+export const checkService = (config: ResolvedConfig): Effect.Effect<CheckReport> =>
+  Effect.gen(function*() {
+    const clusters = yield* Effect.forEach([...config.clusters.keys()], (alias) => checkCluster(config, alias), { concurrency: "unbounded" })
+    const flows = yield* Effect.forEach(config.flows, (flow) => checkFlow(config, flow), { concurrency: 4 })
+    return { ok: flows.every((flow) => flow.problems.length === 0), clusters, flows }
+  })
