@@ -5,7 +5,7 @@
  * Guarantee: every value keeps the text it was written with; a secret one never gets into a problem.
  */
 import { isSecretSetting } from "../wire/settings.ts"
-import { FIXED, KAFKA_SETTINGS, type KafkaSetting, LIBRDKAFKA, namesOf, RESERVED, type Scope, WORDS } from "./kafkaSettings.ts"
+import { FIXED, FORMS, KAFKA_SETTINGS, type KafkaSetting, LIBRDKAFKA, MAY_BE_MINUS_ONE, namesOf, RESERVED, type Scope, whyUnsupported, WORDS } from "./kafkaSettings.ts"
 import { nearest } from "./nearest.ts"
 import { type Problem, problem, shown } from "./problems.ts"
 import { isTreeMap, type Tree } from "./tree.ts"
@@ -33,13 +33,13 @@ const TYPE_WORDS = { "whole number": "a whole number", number: "a number", boole
 const fits = (setting: KafkaSetting, text: string): boolean => {
   switch (setting.type) {
     case "whole number":
-      return /^-?\d+$/.test(text)
+      return /^\d+$/.test(text) || (text === "-1" && MAY_BE_MINUS_ONE.has(setting.name))
     case "number":
       return /^-?\d+(\.\d+)?$/.test(text)
     case "boolean":
       return /^(true|false)$/i.test(text)
     case "text":
-      return true
+      return FORMS.get(setting.name)?.[0].test(text) ?? true
   }
 }
 
@@ -70,7 +70,7 @@ const unknownSetting = (at: WrittenSetting, scope: Scope | null): Problem => {
 const checkValue = (setting: KafkaSetting, at: WrittenSetting): Problem | string => {
   const secret = isSecretSetting(setting.name)
   const words = FIXED.get(setting.name) ?? WORDS.get(setting.name)
-  const allowed = words?.join(", ") ?? TYPE_WORDS[setting.type]
+  const allowed = words?.join(", ") ?? FORMS.get(setting.name)?.[1] ?? TYPE_WORDS[setting.type]
   const text = asText(at.value, at.written)
   if (text === null) return problem(at.path, `is ${shown(at.value, secret)}`, { allowed })
   const wrong = words === undefined ? !fits(setting, text.trim()) : !words.some((word) => word.toLowerCase() === text.trim().toLowerCase())
@@ -81,6 +81,13 @@ const checkValue = (setting: KafkaSetting, at: WrittenSetting): Problem | string
   })
 }
 
+/** What concerns one reader and not a cluster. */
+const OF_A_FLOW: ReadonlyMap<string, string> = new Map([
+  ["group.protocol", "is a setting of a flow, or consumer.group.protocol at top level for all flows"],
+  ["auto.offset.reset", "is a setting of a flow: write auto.offset.reset there"],
+  ["isolation.level", "is a setting of a flow: write consumer.override.isolation.level there"]
+])
+
 /** Checks settings of one place. `scope` null: a cluster, which takes the settings of every client. */
 export const checkClientSettings = (written: ReadonlyArray<WrittenSetting>, scope: Scope | null): CheckedSettings => {
   const values = new Map<string, string>()
@@ -89,10 +96,10 @@ export const checkClientSettings = (written: ReadonlyArray<WrittenSetting>, scop
   for (const at of written) {
     const name = LIBRDKAFKA.get(at.name) ?? at.name
     const setting = KAFKA_SETTINGS.get(name)
-    const reserved = RESERVED.get(name)
+    const reserved = RESERVED.get(name) ?? whyUnsupported(name) ?? undefined
     if (reserved !== undefined) problems.push(problem(at.path, reserved))
     else if (setting === undefined || (scope !== null && !setting.scopes.includes(scope))) problems.push(unknownSetting(at, scope))
-    else if (name === "group.protocol" && scope === null) problems.push(problem(at.path, "is a setting of a flow, or consumer.group.protocol at top level for all flows"))
+    else if (scope === null && OF_A_FLOW.has(name)) problems.push(problem(at.path, OF_A_FLOW.get(name) as string))
     else if (values.has(name)) problems.push(problem(at.path, `says ${name} a second time, in librdkafka's name; keep one of the two`))
     else {
       const value = checkValue(setting, at)

@@ -6,7 +6,10 @@ const ofCluster = (config: ResolvedConfig, alias: string): ClientSettingValues =
 /** For reading the source. */
 export const sourceSettings = (config: ResolvedConfig, flow: ResolvedFlow): ClientSettingValues => ({
   ...ofCluster(config, flow.source),
-  ...flow.consumerOverrides
+  ...flow.consumerOverrides,
+  // Said on several levels; the resolved ones are in force.
+  "auto.offset.reset": flow.autoOffsetReset,
+  "isolation.level": flow.isolationLevel
 })
 
 /** For writing to the target. */

@@ -11,6 +11,7 @@ import { type Scope } from "./kafkaSettings.ts"
 import { parsePattern } from "./pattern.ts"
 import { type Problem, problem, shown } from "./problems.ts"
 import { httpSettings, logSettings, topSettings } from "./topSettings.ts"
+import { canonicalStartingPoint } from "./setting.ts"
 import { type FlowKeys, readTransforms } from "./transforms.ts"
 import { isTreeMap, type Path, renderPath, type SourceTree, type Tree, type TreeMap } from "./tree.ts"
 import type { ClientSettingValues, GroupProtocol, ResolvedFlow, Sourced, TransformSpec } from "./types.ts"
@@ -131,7 +132,7 @@ const compose = ({ values: v, protocol, consumer, producer, admin, transforms }:
   groupProtocol: protocol,
   groupMembership: v["group.membership"],
   groupId: v["group.id"] ?? defaultGroupId(v.source, v.target),
-  autoOffsetReset: (consumer["auto.offset.reset"]?.toLowerCase() as "earliest" | "latest" | undefined) ?? v["auto.offset.reset"],
+  autoOffsetReset: canonicalStartingPoint(consumer["auto.offset.reset"] ?? v["auto.offset.reset"]),
   isolationLevel: consumer["isolation.level"]?.toLowerCase() === "read_uncommitted" ? "read_uncommitted" : "read_committed",
   shareAcknowledgementMode: v["share.acknowledgement.mode"],
   tasksMax: v["tasks.max"],

@@ -2,7 +2,7 @@
  * Every setting of a flow that has a fixed name: its values, its default and its sentence in the documentation.
  * What MirrorMaker 2 and Connect have keeps their names.
  */
-import { flag, mapping, optional, patterns, required, text, whole, withDefault, word, words } from "./setting.ts"
+import { flag, mapping, optional, patterns, required, startingPoint, text, whole, withDefault, word, words } from "./setting.ts"
 
 /** MirrorMaker 2's own default. */
 const DEFAULT_EXCLUDES = ["mm2.*\\.internal", ".*\\.replica", "__.*"]
@@ -51,7 +51,7 @@ export const readSettings = {
     "share, or what consumer.group.protocol says"
   ),
   "group.membership": withDefault(
-    word(["auto", "classic", "consumer"], "With group.protocol consumer, how members join: `classic`, or `consumer` (KIP-848; the source must be 4.0 or newer); `auto` takes KIP-848 where the source has it. No effect with share."),
+    word(["auto", "classic", "consumer"], "With group.protocol consumer, how members join: `classic`, which every broker has, or `consumer` (KIP-848, brokers from 4.0 on, rebalances without a stop). `auto` is `classic` in this version. No effect with share."),
     "auto"
   ),
   "group.id": optional(
@@ -59,7 +59,7 @@ export const readSettings = {
     "onceover-SOURCE-to-TARGET"
   ),
   "auto.offset.reset": withDefault(
-    word(["earliest", "latest"], "Where a new group starts. With `latest` everything older is never mirrored."),
+    startingPoint("Where a new group starts: at the `earliest` record that the source has, at the `latest`, or a time back from now (`by_duration:P1D`). What lies before is never mirrored. A flow's consumer.override.auto.offset.reset wins."),
     "earliest"
   ),
   "share.acknowledgement.mode": withDefault(
@@ -111,7 +111,7 @@ export const errorSettings = {
     "block"
   ),
   "errors.tolerance": withDefault(
-    word(["none", "all"], "A record on which a transform fails for good: `none` stops the flow with the reason, `all` skips it and counts it (into the dead-letter topic, where one is named)."),
+    word(["none", "all"], "A record on which a transform fails for good: with a dead-letter topic it goes there; else `none` stops the flow with the reason and `all` skips the record and counts it."),
     "none"
   ),
   "errors.deadletterqueue.topic.name": optional(

@@ -39,7 +39,8 @@ const BY_TYPE: ReadonlyArray<readonly [ReadonlyArray<Scope>, ValueType, Readonly
     ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location
     ssl.truststore.password ssl.truststore.type
     ssl.ca.location ssl.ca.pem ssl.certificate.location ssl.certificate.pem ssl.key.location ssl.key.pem
-    sasl.username sasl.password sasl.oauthbearer.method sasl.oauthbearer.config`)],
+    sasl.username sasl.password sasl.oauthbearer.method sasl.oauthbearer.config sasl.oauthbearer.extensions
+    https.ca.location`)],
   [ALL, "whole number", names(`
     bootstrap.resolve.timeout.ms connections.max.idle.ms default.api.timeout.ms metadata.max.age.ms
     metadata.recovery.rebootstrap.trigger.ms metrics.num.samples metrics.sample.window.ms receive.buffer.bytes
@@ -61,7 +62,11 @@ const BY_TYPE: ReadonlyArray<readonly [ReadonlyArray<Scope>, ValueType, Readonly
   [["consumer"], "boolean", names("allow.auto.create.topics check.crcs enable.auto.commit exclude.internal.topics")],
   [["consumer"], "whole number", names(`
     auto.commit.interval.ms fetch.max.bytes fetch.max.wait.ms fetch.min.bytes heartbeat.interval.ms
-    max.partition.fetch.bytes max.poll.interval.ms max.poll.records session.timeout.ms`)],
+    max.partition.fetch.bytes max.poll.interval.ms max.poll.records session.timeout.ms
+    share.assignment.interval.ms share.delivery.count.limit share.heartbeat.interval.ms
+    share.partition.max.record.locks share.record.lock.duration.ms share.session.timeout.ms`)],
+  [["consumer"], "boolean", names("share.assignor.offload.enable share.renew.acknowledge.enable")],
+  [["consumer"], "text", names("share.auto.offset.reset share.isolation.level")],
   [["consumer"], "text", names(`
     auto.offset.reset group.id group.instance.id group.protocol group.remote.assignor isolation.level key.deserializer
     partition.assignment.strategy share.acknowledgement.mode share.acquire.mode value.deserializer`)],
@@ -82,19 +87,50 @@ const BY_TYPE: ReadonlyArray<readonly [ReadonlyArray<Scope>, ValueType, Readonly
 const IGNORED: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
   ["records pass as bytes", names("key.deserializer value.deserializer key.serializer value.serializer")],
   ["no Java class is loaded", names(`
-    interceptor.classes metric.reporters partitioner.class sasl.client.callback.handler.class
-    sasl.login.callback.handler.class sasl.login.class sasl.oauthbearer.jwt.retriever.class
-    sasl.oauthbearer.jwt.validator.class security.providers ssl.engine.factory.class ssl.provider config.providers`)],
+    interceptor.classes metric.reporters partitioner.class security.providers ssl.provider config.providers`)],
   ["metrics are at /metrics", names("enable.metrics.push metrics.num.samples metrics.recording.level metrics.sample.window.ms")],
   ["partition numbers are kept", names(`
     partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.ignore.keys
     partitioner.rack.aware`)],
   ["whole batches pass through, so nothing is gathered", names(`
     batch.size linger.ms buffer.memory buffer.memory.allocation.strategy max.block.ms`)],
+  ["batches keep the codec they have", names("compression.type compression.gzip.level compression.lz4.level compression.zstd.level")],
   ["positions are committed for what is confirmed only; see offset.flush.interval.ms", names("enable.auto.commit auto.commit.interval.ms")],
   ["topics are created by the flow", names("allow.auto.create.topics exclude.internal.topics")],
-  ["every checksum is checked", names("check.crcs")]
+  ["every checksum is checked", names("check.crcs")],
+  ["a target that is down is waited for", names("retries")],
+  ["transactions, bytes in flight and tasks.max bound what is read", names("max.poll.records")],
+  ["the connection has its own way", names(`
+    bootstrap.resolve.timeout.ms client.dns.lookup metadata.cluster.check.enable metadata.max.idle.ms
+    metadata.recovery.rebootstrap.trigger.ms receive.buffer.bytes send.buffer.bytes bootstrap.controllers`)],
+  ["TLS is Node's own", names(`
+    ssl.keymanager.algorithm ssl.protocol ssl.secure.random.implementation ssl.trustmanager.algorithm`)],
+  ["the content of a store tells its type", names("ssl.keystore.type ssl.truststore.type")],
+  ["tokens are renewed before they expire", names(`
+    sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
+    sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms
+    sasl.login.retry.backoff.ms`)],
+  ["a broker's affair: a client does not validate tokens", names(`
+    sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer
+    sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
+    sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+    sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+    sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+    sasl.oauthbearer.header.urlencode`)]
 ]
+
+/** Without these a login or a certificate would fail in a way that nobody understands: refused by name. */
+const UNSUPPORTED: ReadonlyArray<readonly [RegExp, string]> = [
+  [/^sasl\.kerberos\./, "is not supported: there is no Kerberos here; sasl.mechanism takes PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER"],
+  [/^sasl\.oauthbearer\.assertion\./, "is not supported: a token is fetched with client id and secret, or read from a file"],
+  [/^(sasl\.(client\.callback\.handler|login\.callback\.handler|login|oauthbearer\.jwt\.retriever)\.class|ssl\.engine\.factory\.class)$/, "is not supported: no Java class is loaded"]
+]
+
+/** Why a setting of Kafka cannot be used here; null for all others. */
+export const whyUnsupported = (name: string): string | null => UNSUPPORTED.find(([names]) => names.test(name))?.[1] ?? null
+
+/** Where -1 is a value with a meaning. */
+export const MAY_BE_MINUS_ONE: ReadonlySet<string> = new Set(names("connections.max.idle.ms receive.buffer.bytes send.buffer.bytes compression.gzip.level compression.zstd.level"))
 
 /** Settings that are ours to set: what to write instead, or why not. By scope-free name. */
 export const RESERVED: ReadonlyMap<string, string> = new Map([
@@ -116,9 +152,18 @@ export const WORDS: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["security.protocol", ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]],
   ["sasl.mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]],
   ["isolation.level", ["read_committed", "read_uncommitted"]],
-  ["auto.offset.reset", ["earliest", "latest"]],
+  ["share.isolation.level", ["read_committed", "read_uncommitted"]],
   ["compression.type", ["none", "gzip", "snappy", "lz4", "zstd"]],
   ["metadata.recovery.strategy", ["rebootstrap", "none"]]
+])
+
+/** Where a new group starts, as Kafka writes it (KIP-1106); without fractions of a second. */
+export const STARTING_POINT = /^(earliest|latest|by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+S)?)?)$/i
+export const STARTING_POINT_ALLOWED = "earliest, latest, or by_duration:PnDTnHnMnS"
+/** Settings whose text has a form. */
+export const FORMS: ReadonlyMap<string, readonly [form: RegExp, allowed: string]> = new Map([
+  ["auto.offset.reset", [STARTING_POINT, STARTING_POINT_ALLOWED]],
+  ["share.auto.offset.reset", [STARTING_POINT, STARTING_POINT_ALLOWED]]
 ])
 
 /** librdkafka's name to Kafka's, where they mean the same. */

@@ -7,6 +7,7 @@
 import { Effect, Result } from "effect"
 import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
+import { adminSettings, sourceSettings, targetSettings } from "./clients.ts"
 import { isSecretSetting, parseClientConfig, type SettingsError } from "../wire/settings.ts"
 import { parseSecurity } from "../wire/security.ts"
 import { resolveFile } from "./file.ts"
@@ -14,7 +15,7 @@ import { ConfigError, type Problem, problem } from "./problems.ts"
 import { looksLikeProperties, readProperties } from "./properties.ts"
 import { type Environment, type LoadedFile, referencedFiles, replaceReferences } from "./references.ts"
 import { readTree } from "./tree.ts"
-import type { ResolvedCluster, ResolvedConfig } from "./types.ts"
+import type { ClientSettingValues, ResolvedCluster, ResolvedConfig } from "./types.ts"
 
 /** A configuration is text; this is far above any. */
 const MAX_BYTES = 10_000_000
@@ -49,17 +50,38 @@ const loadProperties = (path: string, folder: string): Effect.Effect<LoadedFile>
     Effect.catch((why) => Effect.succeed<LoadedFile>({ ok: false, why }))
   )
 
-/** What the connection layer says of a cluster's settings: certificates that are not there, a JAAS line it cannot read. */
-const checkByWire = (cluster: ResolvedCluster): Effect.Effect<ReadonlyArray<Problem>> => {
+/** Settings of one place as the connection layer is given them, and where each stands in the file. */
+interface ForTheWire {
+  readonly settings: ClientSettingValues
+  readonly pathOf: (key: string) => string
+}
+
+/** What the connection layer says of settings: certificates that are not there, a JAAS line that it cannot read. */
+const checkByWire = ({ settings, pathOf }: ForTheWire): Effect.Effect<ReadonlyArray<Problem>> => {
   const asProblem = (error: SettingsError): Problem => {
     const value = isSecretSetting(error.key) ? "is not usable" : error.value === "" || error.value === "not set" ? "is missing" : `is ${JSON.stringify(error.value)}`
-    return problem(`clusters.${cluster.alias}.${error.key}`, value, { allowed: error.allowed })
+    return problem(pathOf(error.key), value, { allowed: error.allowed })
   }
   const said = (checked: Effect.Effect<unknown, SettingsError>) =>
     Effect.result(checked).pipe(Effect.map((result) => Result.isSuccess(result) ? [] : [asProblem(result.failure)]))
-  if (cluster.settings["bootstrap.servers"] === undefined) return Effect.succeed([])
-  return Effect.map(Effect.all([said(parseClientConfig(cluster.settings)), said(parseSecurity(cluster.settings))]), (all) => all.flat())
+  if (settings["bootstrap.servers"] === undefined) return Effect.succeed([])
+  return Effect.map(Effect.all([said(parseClientConfig(settings)), said(parseSecurity(settings))]), (all) => all.flat())
 }
+
+const ofClusters = (clusters: ReadonlyArray<ResolvedCluster>): ReadonlyArray<ForTheWire> =>
+  clusters.map(({ alias, settings }) => ({ settings, pathOf: (key) => `clusters.${alias}.${key}` }))
+
+/** The ends of flows that override something; the clusters alone have been checked before. */
+const ofFlows = (config: ResolvedConfig): ReadonlyArray<ForTheWire> =>
+  config.flows.flatMap((flow, index) => {
+    const end = (prefix: string, overrides: ClientSettingValues, settings: ClientSettingValues): ReadonlyArray<ForTheWire> =>
+      Object.keys(overrides).length === 0 ? [] : [{ settings, pathOf: (key) => `flows[${index}].${prefix}.override.${key}` }]
+    return [
+      ...end("consumer", flow.consumerOverrides, sourceSettings(config, flow)),
+      ...end("producer", flow.producerOverrides, targetSettings(config, flow)),
+      ...end("admin", flow.adminOverrides, adminSettings(config, flow, "target"))
+    ]
+  })
 
 const withLines = (problems: ReadonlyArray<Problem>, line: (path: string) => number | null): ReadonlyArray<Problem> =>
   problems
@@ -89,11 +111,13 @@ export const loadConfig = Effect.fn("loadConfig")(function*(path: string, env: E
   for (const file of referencedFiles(tree.root)) files.set(file, yield* loadProperties(file, folder))
   const replaced = replaceReferences(tree.root, { env, files })
   const resolution = resolveFile({ path, folder, source: tree, root: replaced.tree })
-  const wire = (yield* Effect.all(resolution.clusters.map(checkByWire))).flat()
+  const wire = (yield* Effect.all(ofClusters(resolution.clusters).map(checkByWire))).flat()
   // A value whose reference was not found is wrong for that reason only.
   const blamed = new Set(replaced.problems.map((p) => p.path))
   const known = new Set(resolution.problems.map((p) => p.path))
   const all = [...replaced.problems, ...resolution.problems.filter((p) => !blamed.has(p.path)), ...wire.filter((p) => !blamed.has(p.path) && !known.has(p.path))]
   if (all.length > 0 || resolution.config === null) return yield* failWith(path, withLines(all, tree.line))
+  const inFlows = (yield* Effect.all(ofFlows(resolution.config).map(checkByWire))).flat()
+  if (inFlows.length > 0) return yield* failWith(path, withLines(inFlows, tree.line))
   return resolution.config
 })

@@ -6,6 +6,7 @@
  * references and files made for Connect have nothing but text. Words are taken in any case, as Kafka does.
  */
 import { Effect, Schema, SchemaGetter } from "effect"
+import { STARTING_POINT, STARTING_POINT_ALLOWED } from "./kafkaSettings.ts"
 import { parsePattern } from "./pattern.ts"
 
 export interface SettingInfo {
@@ -79,6 +80,21 @@ export const word = <const W extends ReadonlyArray<string>>(words: W, text: stri
 
 export const text = (allowed: string, pattern: RegExp, about: string) =>
   field(Schema.String.check(Schema.makeFilter((s: string) => pattern.test(s))), { type: "text", allowed, fallback: null, text: about })
+
+/** auto.offset.reset, with its words in lower case and its duration as it is. */
+export const startingPoint = (about: string) =>
+  field(coerced(Schema.String.check(Schema.makeFilter((s: string) => STARTING_POINT.test(s))), (raw) => typeof raw === "string" ? canonicalStartingPoint(raw) : raw), {
+    type: "word",
+    allowed: STARTING_POINT_ALLOWED,
+    fallback: null,
+    text: about,
+    words: ["earliest", "latest"]
+  })
+
+export const canonicalStartingPoint = (written: string): string => {
+  const [word = "", duration] = written.trim().split(":")
+  return duration === undefined ? word.toLowerCase() : `${word.toLowerCase()}:${duration.toUpperCase()}`
+}
 
 const splitOutsideBrackets = (list: string): ReadonlyArray<string> => {
   const parts: Array<string> = [""]

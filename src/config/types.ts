@@ -70,10 +70,11 @@ export interface ResolvedFlow {
   /** -1: the broker's default. */
   readonly replicationFactor: number
   readonly groupProtocol: Sourced<GroupProtocol>
-  /** How a member of a consumer group joins; "auto" takes KIP-848 where the source has it. */
+  /** How a member of a consumer group joins. */
   readonly groupMembership: "auto" | "classic" | "consumer"
   readonly groupId: string
-  readonly autoOffsetReset: "earliest" | "latest"
+  /** Where a new group starts: "earliest", "latest", or "by_duration:P1D" (KIP-1106). */
+  readonly autoOffsetReset: string
   readonly isolationLevel: "read_committed" | "read_uncommitted"
   readonly shareAcknowledgementMode: "explicit" | "implicit"
   /** Lanes in this process. */
