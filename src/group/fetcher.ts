@@ -29,6 +29,11 @@ interface Asked {
 const choose = (shared: Shared, broker: number, now: number): ReadonlyArray<Asked> => {
   const asked: Array<Asked> = []
   for (const state of shared.partitions.values()) {
+    // The leader is asked anew from time to time: the follower may have fallen behind, or another be nearer.
+    if (state.replica >= 0 && state.replicaUntil <= now) {
+      state.replica = -1
+      shared.fetchable.notify()
+    }
     if (state.stage === "ready" && !state.paused && !state.inFlight && state.notBefore <= now && fetchFrom(state) === broker) {
       asked.push({ state, token: state.token })
     }
@@ -69,12 +74,16 @@ const buildRequest = (shared: Shared, asked: ReadonlyArray<Asked>, maxBytes: num
 }
 
 /** Data: what may be copied goes into the queue, the position moves. */
-const take = (shared: Shared, state: PartitionState, answer: PartitionAnswer): void => {
+const take = (shared: Shared, state: PartitionState, answer: PartitionAnswer, now: number): void => {
   recovered(state)
   state.highWatermark = answer.highWatermark
   state.lastStableOffset = answer.lastStableOffset
   state.logStart = answer.logStartOffset
-  if (answer.preferredReadReplica >= 0 && answer.preferredReadReplica !== state.replica) state.replica = answer.preferredReadReplica
+  if (answer.preferredReadReplica >= 0 && answer.preferredReadReplica !== state.replica) {
+    state.replica = answer.preferredReadReplica
+    state.replicaUntil = now + shared.replicaMaxAgeMs
+    shared.work.notify()
+  }
   const records = answer.records
   if (records === null || records.length === 0) return
   const visible = visibleBatches(splitBatches(records), answer.abortedTransactions ?? [], state.position, shared.settings.readCommitted)
@@ -102,7 +111,7 @@ const apply = (shared: Shared, { state, token }: Asked, answer: PartitionAnswer,
   if (!isCurrent(shared, state) || state.token !== token) return
   if (answer.errorCode !== 0) return refused(shared, state, answer, now)
   try {
-    take(shared, state, answer)
+    take(shared, state, answer, now)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     stop(state, new SourceRecordError({ topic: state.topic, partition: state.partition, offset: state.position, what: error.what }))

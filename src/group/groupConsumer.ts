@@ -14,7 +14,7 @@ import { Deferred, Effect, FiberMap, Semaphore, type Scope } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
 import { consumerGroupHeartbeat } from "../wire/messages/consumerGroupHeartbeat.ts"
-import { type ClientSettings, integer, parseClientConfig, parsing, type SettingsError } from "../wire/settings.ts"
+import { type ClientConfig, type ClientSettings, integer, parseClientConfig, parsing, type SettingsError } from "../wire/settings.ts"
 import { CommitBook, type Confirmed } from "./commitBook.ts"
 import { type CommitOutcome, flush, runCommitter } from "./committer.ts"
 import type { GapError, MembershipError, PartitionProblem } from "./errors.ts"
@@ -238,13 +238,14 @@ export const chooseProtocol = (cluster: Cluster): Effect.Effect<GroupProtocol, W
     )
   })
 
-const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"], requestTimeoutMs: number): Shared => ({
+const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"], client: ClientConfig): Shared => ({
   cluster: options.cluster,
   groupId: options.groupId,
   settings,
   onSourceGap: options.onSourceGap,
   purpose: `fetch:${options.name}`,
-  requestTimeoutMs,
+  requestTimeoutMs: client.requestTimeoutMs,
+  replicaMaxAgeMs: client.metadataMaxAgeMs,
   maxBufferedBytes: options.maxBufferedBytes ?? 64 * 1024 * 1024,
   partitions: new Map(),
   ready: [],
@@ -269,7 +270,7 @@ export const makeGroupConsumer = (options: GroupConsumerOptions): Effect.Effect<
     const settings = yield* parseGroupSettings(options.settings)
     const client = yield* parseClientConfig(options.settings)
     const sessionMs = yield* parsing(() => integer(options.settings, "session.timeout.ms", 45_000, 1, 2_147_483_647))
-    const shared = makeShared(options, settings, client.requestTimeoutMs)
+    const shared = makeShared(options, settings, client)
     const protocol = options.protocol === "auto" ? yield* chooseProtocol(options.cluster) : options.protocol
     // The group waits for us as long as max.poll.interval.ms; lanes that wait for one another should not.
     const revokeMs = Math.max(1_000, Math.min(30_000, Math.floor(settings.maxPollIntervalMs / 3), Math.floor(sessionMs / 2)))

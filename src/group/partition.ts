@@ -36,6 +36,8 @@ export interface PartitionState extends TopicPartition {
   leaderEpoch: number
   /** A follower that the leader recommends (KIP-392); -1: none. */
   replica: number
+  /** Clock milliseconds until which the recommendation counts. */
+  replicaUntil: number
   inFlight: boolean
   token: number
   /** Bytes in the queue. */
@@ -66,6 +68,7 @@ export const newPartition = (at: TopicPartition, generation: number): PartitionS
   leader: -1,
   leaderEpoch: -1,
   replica: -1,
+  replicaUntil: 0,
   inFlight: false,
   token: 0,
   buffered: 0,
