@@ -200,7 +200,7 @@ export class Link {
           this.#failWith(error)
           return this.#settle(pending, Effect.fail(this.#failure as WireError))
         }
-        this.#phase = "serving"
+        if (request.key !== API_VERSIONS) this.#phase = "serving"
         this.#settle(pending, Effect.succeed(bytes as Buffer))
       })
     })

@@ -9,7 +9,7 @@ import { ConnectionError } from "./errors.ts"
 
 export type SecurityProtocol = "PLAINTEXT" | "SSL" | "SASL_PLAINTEXT" | "SASL_SSL"
 
-/** connecting: until TCP, TLS and SASL are through; greeting: until the first answer; serving: after that. */
+/** connecting: until TCP, TLS and SASL are through; greeting: until the first answer beyond ApiVersions (which brokers give to anyone); serving: after that. */
 export type Phase = "connecting" | "greeting" | "serving"
 
 type Kind = ConnectionError["kind"]
@@ -86,13 +86,17 @@ const tlsSentence = (failed: Failed): string | null => {
   return code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_") || code === "EPROTO" ? `TLS failed (${code})` : null
 }
 
-const authenticationSentence = (failed: Failed, mechanism: string): string | null => {
-  if (failed.apiId === "UNSUPPORTED_SASL_MECHANISM") return `the listener does not offer SASL ${mechanism}; check sasl.mechanism`
-  if (failed.apiId === "SASL_AUTHENTICATION_FAILED") {
-    const words = failed.serverErrorMessage
-    return `SASL ${mechanism} authentication failed${typeof words === "string" && words !== "" ? ` (${words})` : ""}; check the user, the password or the token`
-  }
-  return failed.code === "PLT_KFK_AUTHENTICATION" ? `SASL ${mechanism} authentication failed: ${String(failed.message)}` : null
+/** The broker's own verdict, wherever in the chain it is; else the innermost of the library's. */
+const authenticationSentence = (errors: ReadonlyArray<Failed>, mechanism: string): string | null => {
+  if (errors.some((e) => e.apiId === "UNSUPPORTED_SASL_MECHANISM")) return `the listener does not offer SASL ${mechanism}; check sasl.mechanism`
+  const refused = errors.find((e) => e.apiId === "SASL_AUTHENTICATION_FAILED")
+  // The library wraps every failure of the exchange, a lost connection too: that one is no verdict.
+  const lost = errors.some((e) => e.code === "PLT_KFK_NETWORK" && e.message === "Connection closed")
+  const own = lost ? undefined : errors.findLast((e) => e.code === "PLT_KFK_AUTHENTICATION")
+  if (refused === undefined && own === undefined) return null
+  const words = refused?.serverErrorMessage ?? own?.message
+  const why = typeof words === "string" && words !== "" ? ` (${words})` : ""
+  return `SASL ${mechanism} authentication failed${why}; check the user, the password or the token`
 }
 
 export interface Circumstances {
@@ -122,13 +126,8 @@ export const wantsTls = (at: Circumstances): ConnectionError => failure(at, "tls
 export const describeFailure = (at: Circumstances, error: unknown): ConnectionError | ProtocolError => {
   const errors = chain(error)
   for (const e of errors) if (e instanceof ConnectionError || e instanceof ProtocolError) return e
-  for (const e of errors) {
-    const authentication = authenticationSentence(e, at.mechanism)
-    // The library wraps every failure of the exchange, a lost connection too: only its own words count here.
-    if (authentication !== null && !errors.some((x) => x.code === "PLT_KFK_NETWORK" && x.message === "Connection closed")) {
-      return failure(at, "authentication", authentication)
-    }
-  }
+  const authentication = authenticationSentence(errors, at.mechanism)
+  if (authentication !== null) return failure(at, "authentication", authentication)
   if (errors.some((e) => e.message === "Broker requires TLS.")) return wantsTls(at)
   for (const e of errors) {
     const tls = tlsSentence(e)

@@ -27,11 +27,8 @@ const TIMES: Readonly<Record<string, readonly [name: string, min: number, max: n
 const SAME = ["bootstrap.servers", "client.id", "client.rack", "metadata.recovery.strategy"]
 const TLS_SAME = [
   "ssl.ca.location",
-  "ssl.ca.pem",
   "ssl.certificate.location",
-  "ssl.certificate.pem",
   "ssl.key.location",
-  "ssl.key.pem",
   "ssl.key.password"
 ]
 const OIDC_SAME = ["https.ca.location"]
@@ -76,6 +73,7 @@ const inline = (settings: ClientSettings, from: string, to: string, into: Mapped
 
 const tls = (settings: ClientSettings, into: Mapped): void => {
   copy(settings, TLS_SAME, into)
+  for (const name of ["ssl.ca.pem", "ssl.certificate.pem", "ssl.key.pem"]) inline(settings, name, name, into)
   inline(settings, "ssl.truststore.certificates", "ssl.ca.pem", into)
   inline(settings, "ssl.keystore.certificate.chain", "ssl.certificate.pem", into)
   inline(settings, "ssl.keystore.key", "ssl.key.pem", into)

@@ -5,7 +5,7 @@
  * callback; an OAUTHBEARER refusal calls its callback twice; and re-authentication in place (KIP-368) is not
  * safe with requests under way, so the session's lifetime is taken from it here (see connection.ts).
  */
-import { type CallbackWithPromise, saslOAuthBearer, type SASLOptions, saslPlain, saslScramSha } from "@platformatic/kafka"
+import { AuthenticationError, type CallbackWithPromise, saslOAuthBearer, type SASLOptions, saslPlain, saslScramSha } from "@platformatic/kafka"
 
 type SASLAuthenticationAPI = Parameters<typeof saslPlain.authenticate>[0]
 type SaslAuthenticateResponse = NonNullable<Parameters<Parameters<NonNullable<SASLOptions["authenticate"]>>[6]>[1]>
@@ -35,7 +35,7 @@ const checked = (api: SASLAuthenticationAPI, check: (bytes: Buffer, step: number
   const call = (connection: Parameters<SASLAuthenticationAPI>[0], bytes: Buffer, done: Authenticated): void => {
     api(connection, bytes, (error: Error | null | undefined, response?: SaslAuthenticateResponse) => {
       const wrong = error || response === undefined ? null : check(response.authBytes ?? Buffer.alloc(0), step++)
-      if (wrong !== null) return done(new Error(wrong))
+      if (wrong !== null) return done(new AuthenticationError(wrong))
       done(error ?? null, response)
     })
   }
