@@ -1,0 +1,58 @@
+import { assert, describe, it } from "vitest"
+import { makeNaming, type NamingRules } from "../../src/mirror/naming.ts"
+
+const rules = (changes: Partial<NamingRules> = {}): NamingRules => ({
+  sourceAlias: "east",
+  targetAlias: "west",
+  aliases: new Set(["east", "west", "north"]),
+  policy: "default",
+  separator: ".",
+  mapping: new Map(),
+  include: [".*"],
+  exclude: [],
+  ...changes
+})
+
+const target = (topic: string, changes: Partial<NamingRules> = {}): string | null => {
+  const verdict = makeNaming(rules(changes)).verdict(topic)
+  return verdict.mirrored ? verdict.target : null
+}
+
+describe("which topics are mirrored, and under which name", () => {
+  it("the default policy puts the source's alias before the name, identity leaves it", () => {
+    assert.strictEqual(target("orders"), "east.orders")
+    assert.strictEqual(target("orders", { policy: "identity" }), "orders")
+    assert.strictEqual(target("orders", { separator: "_" }), "east_orders")
+  })
+
+  it("patterns match whole names only, and exclude wins", () => {
+    assert.isNull(target("orders-2", { include: ["orders"] }))
+    assert.isNull(target("my-orders", { include: ["orders"] }))
+    assert.strictEqual(target("orders", { include: ["o|orders"] }), "east.orders")
+    assert.isNull(target("payments.tmp", { include: ["payments.*"], exclude: ["payments\\.tmp"] }))
+  })
+
+  it("a topic that came from the target is not sent back, through however many clusters", () => {
+    assert.isNull(target("west.orders"))
+    assert.isNull(target("north.west.orders"))
+    assert.strictEqual(target("north.orders"), "east.north.orders")
+  })
+
+  it("a local topic with dots is no remote topic: only aliases of the configuration are prefixes", () => {
+    assert.strictEqual(target("orders.west.v1"), "east.orders.west.v1")
+    assert.strictEqual(target("westward.orders"), "east.westward.orders")
+  })
+
+  it("topic.mapping names a topic before the policy, also one that looks remote", () => {
+    const mapping = new Map([["west.orders", "orders-of-west"]])
+    assert.strictEqual(target("west.orders", { mapping }), "orders-of-west")
+    assert.strictEqual(target("orders", { mapping }), "east.orders")
+  })
+
+  it("a loop is told apart from a topic that nobody asked for", () => {
+    const loop = makeNaming(rules()).verdict("west.orders")
+    const unasked = makeNaming(rules({ include: ["orders"] })).verdict("payments")
+    assert.isTrue(!loop.mirrored && loop.loop)
+    assert.isTrue(!unasked.mirrored && !unasked.loop)
+  })
+})
