@@ -103,8 +103,8 @@ export class AckQueue {
     const again = units.filter((u) => verdict === "again" && ++u.tries < MAX_TRIES)
     const refused = units.filter((u) => !again.includes(u))
     for (const unit of refused) {
+      if (verdict === "gone" || verdict === "moved") unit.hold.lostWhy ??= error.message
       resolve(unit, "refused", error, error.message, verdict === "refused" || verdict === "again")
-      if (verdict === "gone") unit.hold.lostWhy ??= error.message
     }
     this.#pending = [...again, ...this.#pending]
     return verdict === "moved" || verdict === "again" ? verdict : "ok"

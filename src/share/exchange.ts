@@ -26,12 +26,15 @@ export type AckBatchesInFlight = ReadonlyMap<string, ReadonlyArray<AckUnit>>
 
 /**
  * The session is gone, and with it all that was held in it. Its connection is closed: that makes the broker release
- * what it still believes to be ours, at once, instead of when the locks end.
+ * what it still believes to be ours, at once, instead of when the locks end. `acks`: those of the request that found
+ * it out; whoever waits for one hears of it when the loss is already on record.
  */
-export const loseSession = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, why: string) {
+export const loseSession = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, why: string, acks: AckBatchesInFlight = new Map(), outcome: "unknown" | "lost" = "lost") {
   link.session.reset()
   const lost = link.book.loseAll(why)
+  link.acks.unanswered(acks, outcome, why)
   link.acks.lose(why)
+  link.book.sweep()
   const records = lost.reduce((sum, hold) => sum + size(hold.ranges), 0)
   if (!link.closing) core.emit({ kind: "sessionLost", broker: link.broker, why, heldLost: records })
   yield* core.cluster.release(link.purpose)
@@ -46,8 +49,7 @@ const pauseLink = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink)
 export const afterFailure = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, acks: AckBatchesInFlight, error: WireError) {
   if (error._tag === "UnsupportedError") core.fail(new ShareError({ reason: "unsupported", groupId: core.groupId, what: NO_SHARE_GROUPS }))
   const unsent = error._tag === "ConnectionError" && error.outcome === "unsent"
-  link.acks.unanswered(acks, unsent ? "lost" : "unknown", error.message)
-  yield* loseSession(core, link, error.message)
+  yield* loseSession(core, link, error.message, acks, unsent ? "lost" : "unknown")
   yield* pauseLink(core, link)
   // The broker may be gone for good: who leads its partitions now?
   for (const partition of link.wanted.values()) {
@@ -64,8 +66,7 @@ export const topLevel = Effect.fnUntraced(function*(core: ShareCore, link: Broke
   }
   const error = new BrokerError({ api, code, subject: `group ${core.groupId}`, detail })
   // The broker looks at the session before it looks at acknowledgements: none was applied.
-  link.acks.unanswered(acks, "lost", error.message)
-  yield* loseSession(core, link, error.message)
+  yield* loseSession(core, link, error.message, acks)
   if (verdict === "fatal") {
     const reason = code === Code.groupAuthorizationFailed || code === Code.clusterAuthorizationFailed ? "authorization" : "refused"
     core.fail(new ShareError({ reason, groupId: core.groupId, what: error.message }))
