@@ -6,6 +6,7 @@
  * in PKCS#12 are refused with the command that turns them into PEM. Everything is loaded and checked once, at the
  * start; a certificate that is renewed on disk is read at the next start.
  */
+import { X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { type ConnectionOptions, createSecureContext, getCACertificates, type SecureContextOptions, type SecureVersion } from "node:tls"
 import { type ClientSettings, oneOf, secret, text, wrongSetting } from "./settings.ts"
@@ -61,13 +62,33 @@ const first = (...found: ReadonlyArray<() => string | null>): string | null => {
   return null
 }
 
-const trusted = (settings: ClientSettings): string | null =>
-  first(
-    () => pemFile(settings, "ssl.ca.location", "openssl x509 -inform der -in FILE -out FILE.pem"),
-    () => inlinePem(settings, "ssl.ca.pem"),
-    () => inlinePem(settings, "ssl.truststore.certificates"),
-    () => pemFile(settings, "ssl.truststore.location", "openssl pkcs12 -in FILE -nokeys -out FILE.pem")
+const CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g
+
+/** Node leaves out a certificate that it cannot read, without a word: each is read here first. */
+const checkedAuthorities = (settings: ClientSettings, key: string, pem: string | null): string | null => {
+  if (pem === null) return null
+  const blocks = pem.match(CERTIFICATE) ?? []
+  if (blocks.length === 0) throw wrongSetting(key, settings[key], "certificates in PEM (there is none in it)")
+  for (const [i, block] of blocks.entries()) {
+    try {
+      new X509Certificate(block)
+    } catch {
+      throw wrongSetting(key, settings[key], `certificates in PEM (number ${i + 1} of ${blocks.length} cannot be read)`)
+    }
+  }
+  return pem
+}
+
+const trusted = (settings: ClientSettings): string | null => {
+  const checked = (key: string, find: (key: string) => string | null) => () => checkedAuthorities(settings, key, find(key))
+  const fromDer = "openssl x509 -inform der -in FILE -out FILE.pem"
+  return first(
+    checked("ssl.ca.location", (key) => pemFile(settings, key, fromDer)),
+    checked("ssl.ca.pem", (key) => inlinePem(settings, key)),
+    checked("ssl.truststore.certificates", (key) => inlinePem(settings, key)),
+    checked("ssl.truststore.location", (key) => pemFile(settings, key, "openssl pkcs12 -in FILE -nokeys -out FILE.pem"))
   )
+}
 
 const identity = (settings: ClientSettings): SecureContextOptions => {
   const store = readStore(settings, "ssl.keystore.location")

@@ -64,7 +64,7 @@ export const offer = (
   })
 
 /** All APIs of this project are flexible from here; only what the tests use. */
-const FLEXIBLE: ReadonlyMap<number, number> = new Map([[3, 9], [10, 3], [18, 3], [60, 0]])
+const FLEXIBLE: ReadonlyMap<number, number> = new Map([[3, 9], [10, 3], [18, 3], [36, 2], [60, 0]])
 
 const parse = (bytes: Buffer, socket: Socket, connection: number): FakeRequest => {
   const reader = new ByteReader(bytes)
