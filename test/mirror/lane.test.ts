@@ -1,0 +1,193 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { runLane } from "../../src/mirror/lane.ts"
+import type { Transform } from "../../src/mirror/transforms/transform.ts"
+import { BindingStopped } from "../../src/txn/binding.ts"
+import { delivery, rec, storedBatch } from "./batches.ts"
+import { makeWorld, type World } from "./fakes.ts"
+
+const three = () => delivery([[0, 2]], [storedBatch([rec(0), rec(1), rec(2)])])
+const one = (offset: number, deliveryCount = 1) => delivery([[offset, offset, deliveryCount]], [storedBatch([rec(offset)])])
+
+/** Runs the lane until everything it was given is worked on, and `seconds` more. */
+const run = (world: World, seconds = 1) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(Effect.scoped(runLane(world.parts)))
+    for (let i = 0; i < seconds * 10; i++) yield* TestClock.adjust("100 millis")
+    world.stop = true
+    yield* TestClock.adjust("20 seconds")
+    return yield* Fiber.await(fiber)
+  })
+
+const throwing = (offset: number, options: { readonly retriable: boolean; readonly times?: number }): Transform => {
+  let times = options.times ?? Infinity
+  return {
+    name: "strict",
+    apply: (record) => {
+      if (record.offset === offset && times-- > 0) throw Object.assign(new Error("cannot"), { retriable: options.retriable })
+      return record
+    }
+  }
+}
+
+describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
+  it.effect("accepts after the commit, never before", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]] })
+      yield* run(world)
+      assert.deepStrictEqual(world.log, ["start", "write v0 v1 v2", "commit", "settle 0-2:accept"])
+    }))
+
+  it.effect("releases what a transform wants to see again; its neighbours are accepted", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: true })] })
+      yield* run(world)
+      assert.deepStrictEqual(world.log, ["start", "write v0 v2", "settle 1:release", "commit", "settle 0:accept 2:accept"])
+    }))
+
+  it.effect("near the delivery limit it holds and tries again itself: the group would give the record up", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[one(1, 4)]], transforms: [throwing(1, { retriable: true, times: 2 })], deliveryLimit: 5 })
+      yield* run(world, 10)
+      assert.isFalse(world.log.some((line) => line.includes("release")))
+      assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v1"])
+      assert.strictEqual(world.log.at(-1), "settle 1:accept")
+    }))
+
+  it.effect("rejects a record no transform takes, after its dead letter is committed", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: false })], deadLetters: true })
+      yield* run(world)
+      assert.deepStrictEqual(world.log, ["start", "write v0 v2", "write dlq:TRANSFORMATION v1", "commit", "settle 0:accept 1:reject 2:accept"])
+    }))
+
+  it.effect("errors.tolerance all skips and counts it", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: false })], errorsTolerance: "all" })
+      yield* run(world)
+      assert.deepStrictEqual(world.log, ["start", "write v0 v2", "skipped 1", "commit", "settle 0:accept 1:reject 2:accept"])
+    }))
+
+  it.effect("errors.tolerance none stops the flow with the reason, and settles nothing of that transaction", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: false })] })
+      const exit = yield* run(world)
+      assert.isTrue(Exit.isFailure(exit) && /transform "strict" failed on orders-0 offset 1: cannot/.test(String(exit.cause.reasons.map((r) => "error" in r ? r.error : ""))))
+      assert.deepStrictEqual(world.log, ["start", "write v0 v2", "abort"])
+    }))
+})
+
+describe("what the target refuses", () => {
+  it.effect("a batch that is too large as a whole is taken apart: nothing waits", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], refuses: (values) => values.length > 1 ? "records" : null })
+      yield* run(world)
+      assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v0", "v1", "v2"])
+      assert.strictEqual(world.log.at(-1), "settle 0-2:accept")
+      assert.deepStrictEqual(world.stalls, [])
+    }))
+
+  it.effect("a record it never takes blocks with its offset and the reason, and goes on when the target takes it", () =>
+    Effect.gen(function*() {
+      let limit = true
+      const world = makeWorld({ deliveries: [[three()], [one(9)]], refuses: (values) => limit && values.includes("v1") ? "records" : null })
+      const fiber = yield* Effect.forkChild(run(world, 40))
+      yield* TestClock.adjust("3 seconds")
+      assert.match(world.stalls[0] ?? "", /refuses the record at offset 1: .*MESSAGE_TOO_LARGE/)
+      assert.isTrue(world.log.includes("settle 9:accept"))
+      assert.isFalse(world.log.some((line) => line.startsWith("settle 0")))
+      limit = false
+      yield* TestClock.adjust("60 seconds")
+      yield* Fiber.await(fiber)
+      assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v0", "v9", "v1", "v2"])
+      assert.isTrue(world.log.includes("resume orders-0"))
+      assert.strictEqual(world.log.at(-1), "settle 0-2:accept")
+    }))
+
+  it.effect("in consumer mode later records of the partition wait for it: order is kept", () =>
+    Effect.gen(function*() {
+      let limit = true
+      const world = makeWorld({ mode: "consumer", deliveries: [[three()], [one(3)]], refuses: (values) => limit && values.includes("v1") ? "records" : null })
+      const fiber = yield* Effect.forkChild(run(world, 40))
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v0"])
+      assert.isTrue(world.log.includes("pause orders-0"))
+      limit = false
+      yield* TestClock.adjust("60 seconds")
+      yield* Fiber.await(fiber)
+      assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v0", "v1", "v2", "v3"])
+      assert.deepStrictEqual(world.log.filter((line) => line.startsWith("settle")), ["settle 0-2:accept", "settle 3:accept"])
+    }))
+
+  it.effect("by policy it goes to the dead-letter topic, rejected with the rest accepted", () =>
+    Effect.gen(function*() {
+      const refuses = (values: ReadonlyArray<string>, topic: string) => topic === "t" && values.includes("v1") ? "records" as const : null
+      const world = makeWorld({ deliveries: [[three()]], refuses, deadLetters: true, onRecordRefused: "deadletter" })
+      yield* run(world)
+      assert.isTrue(world.log.includes("write dlq:TASK_PUT v1"))
+      assert.strictEqual(world.log.at(-1), "settle 0:accept 1:reject 2:accept")
+    }))
+
+  it.effect("a missing right is not a matter of single records: the batch is kept whole and tried again", () =>
+    Effect.gen(function*() {
+      let allowed = false
+      const world = makeWorld({ deliveries: [[three()]], refuses: () => allowed ? null : "partition", deadLetters: true, onRecordRefused: "deadletter" })
+      const fiber = yield* Effect.forkChild(run(world, 40))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(world.target, [])
+      allowed = true
+      yield* TestClock.adjust("60 seconds")
+      yield* Fiber.await(fiber)
+      assert.deepStrictEqual(world.log.filter((line) => line.startsWith("write")), ["write v0 v1 v2"])
+    }))
+})
+
+describe("transactions", () => {
+  it.effect("an aborted one settles nothing; the same records are copied again from their own bytes", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], outcomes: [{ kind: "aborted", reason: "fenced out" }] })
+      yield* run(world)
+      assert.deepStrictEqual(world.log.filter((line) => line !== "resume orders-0"), ["start", "write v0 v1 v2", "aborted", "write v0 v1 v2", "commit", "settle 0-2:accept"])
+    }))
+
+  it.effect("an unknown one is resolved before anything else", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[one(0)]], outcomes: [{ kind: "unknown", reason: "no answer" }] })
+      yield* run(world)
+      assert.deepStrictEqual(world.log.slice(0, 4), ["start", "write v0", "unknown", "start"])
+    }))
+
+  it.effect("what the binding knows as done is accepted without writing it again", () =>
+    Effect.gen(function*() {
+      const triage: World["parts"]["binding"]["triage"] = (ranges) => Effect.succeed({
+        done: ranges.map((r) => ({ ...r, first: 0, last: 1 })),
+        wait: [],
+        ours: ranges.map((r) => ({ ...r, first: 2, last: 2 }))
+      })
+      const world = makeWorld({ deliveries: [[three()]], triage })
+      yield* run(world)
+      assert.deepStrictEqual(world.log, ["start", "settle 0-1:accept", "write v2", "commit", "settle 2:accept"])
+    }))
+
+  it.effect("a binding that stops ends the lane", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[one(0)]], binding: { begin: Effect.fail(new BindingStopped({ binding: "ledger", what: "fenced twice" })) } })
+      assert.isTrue(Exit.isFailure(yield* run(world)))
+    }))
+})
+
+describe("what is not ours any more", () => {
+  it.effect("held records whose lock or partition is lost are dropped, not written late", () =>
+    Effect.gen(function*() {
+      let ours = true
+      const world = makeWorld({ deliveries: [[one(0)]], refuses: () => ours ? "partition" : null, owns: () => ours })
+      const fiber = yield* Effect.forkChild(run(world, 40))
+      yield* TestClock.adjust("3 seconds")
+      ours = false
+      yield* TestClock.adjust("60 seconds")
+      yield* Fiber.await(fiber)
+      assert.deepStrictEqual(world.target, [])
+      assert.isFalse(world.log.some((line) => line.startsWith("settle")))
+    }))
+})
