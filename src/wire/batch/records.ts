@@ -14,7 +14,7 @@ import { ProtocolError } from "../bytes.ts"
 import { compress, decompress, defaultDecompressionLimit } from "./compression.ts"
 import { crc32c } from "./crc32c.ts"
 import { at, type BatchView, bit, type Codec, codecs, lengthOverhead, type TimestampType } from "./recordBatch.ts"
-import { RecordReader, varintSize, varlongSize, writeVarint, writeVarlong } from "./varint.ts"
+import { narrow, RecordReader, varintSize, varlongSize, writeVarint, writeVarlong } from "./varint.ts"
 
 export interface RecordHeader {
   /** Bytes, not text: Kafka's clients write UTF-8, but nothing makes them. */
@@ -132,14 +132,14 @@ const writeField = (out: Buffer, bytes: Buffer | null, position: number): number
 }
 
 /** Without the length in front. */
-const bodySize = (record: Rec, timestampDelta: bigint, offsetDelta: number): number => {
+const bodySize = (record: Rec, timestampDelta: number | bigint, offsetDelta: number): number => {
   let size = 1 + varlongSize(timestampDelta) + varintSize(offsetDelta) + fieldSize(record.key) + fieldSize(record.value) +
     varintSize(record.headers.length)
   for (const header of record.headers) size += fieldSize(header.key) + fieldSize(header.value)
   return size
 }
 
-const writeBody = (out: Buffer, record: Rec, timestampDelta: bigint, offsetDelta: number, position: number): number => {
+const writeBody = (out: Buffer, record: Rec, timestampDelta: number | bigint, offsetDelta: number, position: number): number => {
   let to = position
   out[to++] = 0
   to = writeVarlong(out, timestampDelta, to)
@@ -161,19 +161,22 @@ const encodeBodies = (records: ReadonlyArray<Rec>, deltaOf: (record: Rec, index:
   const baseTimestamp = records[0]?.timestamp ?? -1n
   let maxTimestamp = baseTimestamp
   let total = 0
-  const sizes = records.map((record, index) => {
+  const sizes: Array<number> = []
+  const timestampDeltas: Array<number | bigint> = []
+  records.forEach((record, index) => {
     if (record.timestamp > maxTimestamp) maxTimestamp = record.timestamp
-    const size = bodySize(record, BigInt.asIntN(64, record.timestamp - baseTimestamp), deltaOf(record, index))
+    const timestampDelta = narrow(BigInt.asIntN(64, record.timestamp - baseTimestamp))
+    const size = bodySize(record, timestampDelta, deltaOf(record, index))
+    timestampDeltas.push(timestampDelta)
+    sizes.push(size)
     total += varintSize(size) + size
-    return size
   })
   if (total > 0x7fff_ffff - at.records) throw new ProtocolError({ what: `${total} bytes of records do not fit into one batch` })
   const bytes = Buffer.allocUnsafe(total)
   let position = 0
   records.forEach((record, index) => {
-    const timestampDelta = BigInt.asIntN(64, record.timestamp - baseTimestamp)
     position = writeVarint(bytes, sizes[index] as number, position)
-    position = writeBody(bytes, record, timestampDelta, deltaOf(record, index), position)
+    position = writeBody(bytes, record, timestampDeltas[index] as number | bigint, deltaOf(record, index), position)
   })
   return { bytes, baseTimestamp, maxTimestamp }
 }

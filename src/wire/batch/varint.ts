@@ -101,17 +101,26 @@ export const writeVarint = (buffer: Buffer, value: number, position: number): nu
 
 const zigzag = (value: bigint): bigint => BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
 
-/** How many bytes `value` takes, a 64-bit signed integer. */
-export const varlongSize = (value: bigint): number => {
-  if (value >= -0x4000_0000n && value < 0x4000_0000n) return varintSize(Number(value))
+/**
+ * A 64-bit signed integer as it is cheapest to write: a number where 32 bits hold it, which is the rule for the
+ * differences between timestamps of one batch.
+ */
+export const narrow = (value: bigint): number | bigint => {
+  const small = Number(value)
+  return small === (small | 0) ? small : value
+}
+
+/** How many bytes `value` takes. Numbers are 32-bit, bigints 64-bit signed integers. */
+export const varlongSize = (value: number | bigint): number => {
+  if (typeof value === "number") return varintSize(value)
   let size = 1
   for (let bits = zigzag(value); bits > 0x7fn; bits >>= 7n) size++
   return size
 }
 
 /** Returns the position behind what it wrote. */
-export const writeVarlong = (buffer: Buffer, value: bigint, position: number): number => {
-  if (value >= -0x4000_0000n && value < 0x4000_0000n) return writeVarint(buffer, Number(value), position)
+export const writeVarlong = (buffer: Buffer, value: number | bigint, position: number): number => {
+  if (typeof value === "number") return writeVarint(buffer, value, position)
   let bits = zigzag(value)
   while (bits > 0x7fn) {
     buffer[position++] = Number(bits & 0x7fn) | 0x80

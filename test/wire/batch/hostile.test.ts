@@ -99,6 +99,10 @@ describe("bytes that are not what they claim", () => {
       "varint beyond 32 bits": Buffer.from([0xff, 0xff, 0xff, 0xff, 0x7f]),
       "timestamp of eleven bytes": Buffer.concat([varint(16), Buffer.alloc(1), Buffer.alloc(11, 0x80), Buffer.alloc(4)])
     }
+    // One less than its fields take, though the fields follow each other without a fault.
+    const short = body(0, 0, 1, x, 1, x, 0)
+    short[0] = (short[0] as number) - 2
+    assert.strictEqual(read(withRecords(one, short)), "refused")
     for (const [name, records] of Object.entries(absurd)) assert.strictEqual(read(withRecords(one, records)), "refused", name)
     const many = Buffer.from(one)
     many.writeInt32BE(0x7fff_fffe, at.lastOffsetDelta)
