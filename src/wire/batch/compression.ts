@@ -3,8 +3,8 @@
  * bytes that came in were made, and bytes that are not what the codec says are a ProtocolError.
  *
  * - gzip, zstd: Node's zlib, which stops at the limit by itself.
- * - snappy: Kafka's Java side writes and reads only the framing of xerial's snappy-java; librdkafka writes raw blocks
- *   and reads both. Read here: both. Written here: xerial, which all read.
+ * - snappy: Kafka's Java side writes the framing of xerial's snappy-java, librdkafka raw blocks. Both are read here;
+ *   written is xerial's framing, whose blocks of 32 KiB let a reader go without holding the whole batch twice.
  * - lz4: the frame format with independent blocks, the only one Java reads.
  *
  * Why not the codecs inside @platformatic/kafka: its WebAssembly module stays broken for the whole process after one

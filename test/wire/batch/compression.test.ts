@@ -30,7 +30,7 @@ describe("compress and decompress", () => {
     }
   })
 
-  it("read raw snappy blocks, as librdkafka writes them, and write xerial's framing, the only one that Java reads", () => {
+  it("read raw snappy blocks, as librdkafka writes them, and write xerial's framing, as Java does", () => {
     assert.isTrue(decompress("snappy", snappyBlock(text)).equals(text))
     assert.strictEqual(compress("snappy", text).toString("latin1", 1, 7), "SNAPPY")
   })
