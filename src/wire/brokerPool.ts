@@ -40,19 +40,24 @@ export interface BrokerPool {
   readonly acquire: (address: HostPort, purpose: string) => Effect.Effect<Ready, WireError>
   /** An open connection to this address, if there is one. */
   readonly open: (address: HostPort, purpose: string) => Ready | null
-  /** Whether the last attempt to reach this address failed. */
+  /** Whether the last attempt to reach this address failed, or a request there was not answered in time. */
   readonly isFailing: (address: HostPort) => boolean
   readonly release: (purpose: string) => Effect.Effect<void>
 }
 
 const usable = (slot: Slot): boolean => slot.ready === null || (slot.ready.link.isOpen && !slot.ready.link.isExpiring)
 
-export const makeBrokerPool = (config: ClientConfig, security: Security): Effect.Effect<BrokerPool, never, Scope.Scope> =>
+export const makeBrokerPool = (
+  config: ClientConfig,
+  security: Security
+): Effect.Effect<BrokerPool, never, Scope.Scope> =>
   Effect.gen(function*() {
     const poolScope = yield* Effect.scope
     const slots = new Map<string, Slot>()
     const retiring = new Set<Ready>()
     const health = new Map<string, Health>()
+    /** Addresses where a request was not answered, until one is answered again. */
+    const silent = new Set<string>()
     let closed = false
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
@@ -83,9 +88,10 @@ export const makeBrokerPool = (config: ClientConfig, security: Security): Effect
           clientId: config.clientId,
           connectTimeoutMs: timeoutMs,
           maxAnswerBytes: config.maxAnswerBytes,
-          security
+          security,
+          onTimeout: () => silent.add(shown)
         }).pipe(Scope.provide(scope))
-        const offers = yield* askOffers(link, Math.max(timeoutMs, config.requestTimeoutMs))
+        const offers = yield* askOffers(link, timeoutMs)
         return { link, offers, scope, throttledUntilMs: 0 }
       })
 
@@ -102,6 +108,7 @@ export const makeBrokerPool = (config: ClientConfig, security: Security): Effect
         const result = yield* Effect.exit(openFresh(address, slot.address, scope))
         if (Exit.isSuccess(result)) {
           health.delete(slot.address)
+          silent.delete(slot.address)
           slot.ready = result.value
           // Released while it was being opened: nobody will look for it here again.
           if (slots.get(key) !== slot) yield* retire(slot)
@@ -139,7 +146,9 @@ export const makeBrokerPool = (config: ClientConfig, security: Security): Effect
       Effect.suspend(() => {
         const mine = [...slots].filter(([, slot]) => slot.purpose === purpose)
         for (const [key] of mine) slots.delete(key)
-        return Effect.forEach(mine, ([, slot]) => (slot.ready === null ? Effect.void : close(slot.ready)), { discard: true })
+        return Effect.forEach(mine, ([, slot]) => (slot.ready === null ? Effect.void : close(slot.ready)), {
+          discard: true
+        })
       })
 
     const sweep = Effect.gen(function*() {
@@ -150,7 +159,8 @@ export const makeBrokerPool = (config: ClientConfig, security: Security): Effect
       }
       for (const [key, slot] of [...slots]) {
         const ready = slot.ready
-        if (ready === null || (ready.link.isOpen && (ready.link.inflight > 0 || ready.link.idleMs < config.idleMs))) continue
+        if (ready === null || (ready.link.isOpen && (ready.link.inflight > 0 || ready.link.idleMs < config.idleMs)))
+          continue
         slots.delete(key)
         yield* close(ready)
       }
@@ -165,14 +175,27 @@ export const makeBrokerPool = (config: ClientConfig, security: Security): Effect
         const slot = slots.get(`${purpose}\n${showHostPort(address)}`)
         return slot === undefined || slot.ready === null || !usable(slot) ? null : slot.ready
       },
-      isFailing: (address) => health.has(showHostPort(address)),
+      isFailing: (address) => health.has(showHostPort(address)) || silent.has(showHostPort(address)),
       release
     }
   })
 
 /** Fails when an effect that has not sent anything yet takes too long. */
-export const unsentWithin = <A, R>(effect: Effect.Effect<A, WireError, R>, timeoutMs: number, address: string, what: string): Effect.Effect<A, WireError, R> =>
+export const unsentWithin = <A, R>(
+  effect: Effect.Effect<A, WireError, R>,
+  timeoutMs: number,
+  address: string,
+  what: string
+): Effect.Effect<A, WireError, R> =>
   effect.pipe(Effect.timeoutOrElse({
     duration: Math.max(1, timeoutMs),
-    orElse: () => Effect.fail(new ConnectionError({ address, kind: "timeout", outcome: "unsent", what: `${what} within ${Math.round(timeoutMs)} ms` }))
+    orElse: () =>
+      Effect.fail(
+        new ConnectionError({
+          address,
+          kind: "timeout",
+          outcome: "unsent",
+          what: `${what} within ${Math.round(timeoutMs)} ms`
+        })
+      )
   }))

@@ -4,23 +4,22 @@
  *
  * Gotchas:
  * - No connection is made before the first request.
- * - `any` prefers a connection that is open and has little under way, then known brokers in random order, then
- *   bootstrap.servers again (KIP-899), so a cluster whose brokers have all moved is found again.
  * - A request is sent once. Only what did not leave (a broker that cannot be reached) is tried elsewhere.
  */
-import { Effect, Random, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
+import { acquireAny } from "./anyBroker.ts"
 import { type BrokerPool, makeBrokerPool, type Ready, unsentWithin } from "./brokerPool.ts"
 import { ProtocolError } from "./bytes.ts"
 import type { BrokerNode, Cluster, Destination, RequestOptions, TopicMetadata } from "./cluster.ts"
 import { BrokerError, ConnectionError, type WireError } from "./errors.ts"
 import { findCoordinator } from "./messages/findCoordinator.ts"
 import { metadata } from "./messages/metadata.ts"
-import { MetadataCache, type MetadataAnswer, topicOf } from "./metadataCache.ts"
+import { type MetadataAnswer, MetadataCache, topicOf } from "./metadataCache.ts"
 import { askOffers, negotiateVersion, type VersionLimits } from "./offers.ts"
-import { nowMs, passesByItself, retryWithin } from "./retry.ts"
+import { nowMs, retryWithin } from "./retry.ts"
 import { type Api, type ApiHead, type Decoded, type Encoded, ZERO_UUID } from "./schema.ts"
 import { parseSecurity } from "./security.ts"
-import { type ClientConfig, type ClientSettings, parseClientConfig, type SettingsError, showHostPort } from "./settings.ts"
+import { type ClientConfig, type ClientSettings, parseClientConfig, type SettingsError } from "./settings.ts"
 
 const CONTROL = "control"
 const UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -32,9 +31,6 @@ const METADATA_MIN_VERSION = 4
 const GONE = new Set([UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID])
 
 type Coordinator = Extract<Destination, { readonly kind: "group" | "transaction" }>
-
-/** Of several failures the one a person should read: what needs a change comes before what may pass. */
-const mostTelling = (errors: ReadonlyArray<WireError>): WireError => errors.find((e) => !passesByItself(e)) ?? (errors.at(-1) as WireError)
 
 class Client {
   readonly #config: ClientConfig
@@ -53,27 +49,7 @@ class Client {
   // ---- connections
 
   #acquireAny(purpose: string): Effect.Effect<Ready, WireError> {
-    return Effect.gen({ self: this }, function*() {
-      const known = yield* Random.shuffle([...this.#cache.brokers.values()])
-      const open = known.map((node) => this.#pool.open(node, purpose)).filter((ready) => ready !== null)
-      const idlest = open.sort((a, b) => a.link.inflight - b.link.inflight)[0]
-      if (idlest !== undefined) return idlest
-      const healthy = known.filter((node) => !this.#pool.isFailing(node))
-      const failing = known.filter((node) => this.#pool.isFailing(node))
-      const bootstrap = known.length === 0 || this.#config.rebootstrap ? yield* Random.shuffle(this.#config.bootstrap) : []
-      const seen = new Set<string>()
-      const errors: Array<WireError> = []
-      for (const address of [...healthy, ...failing, ...bootstrap]) {
-        if (seen.has(showHostPort(address))) continue
-        seen.add(showHostPort(address))
-        const ready = yield* Effect.result(this.#pool.acquire({ host: address.host, port: address.port }, purpose))
-        if (ready._tag === "Success") return ready.success
-        errors.push(ready.failure)
-      }
-      const telling = mostTelling(errors)
-      if (errors.length === 1 || !(telling instanceof ConnectionError)) return yield* Effect.fail(telling)
-      return yield* new ConnectionError({ ...telling, what: `${telling.what} (no other of ${errors.length} addresses can be used either)` })
-    })
+    return acquireAny(this.#pool, [...this.#cache.brokers.values()], this.#config, purpose)
   }
 
   #acquire(to: Destination, purpose: string, timeoutMs: number): Effect.Effect<Ready, WireError> {
@@ -81,18 +57,23 @@ class Client {
       if (to.kind === "any") return yield* this.#acquireAny(purpose)
       const node = yield* this.#nodeFor(to, timeoutMs)
       if (node === null) return yield* this.#acquireAny(purpose)
-      return yield* this.#pool.acquire({ host: node.host, port: node.port }, purpose).pipe(Effect.tapError(() =>
-        Effect.sync(() => {
-          // It may have moved: the next look-up asks again.
-          this.#cache.brokersAtMs = -Infinity
-          if (to.kind === "group" || to.kind === "transaction") this.#coordinators.delete(`${to.kind}:${to.key}`)
-        })
-      ))
+      return yield* this.#pool.acquire({ host: node.host, port: node.port }, purpose).pipe(
+        Effect.tapError(() =>
+          Effect.sync(() => {
+            // It may have moved: the next look-up asks again.
+            this.#cache.brokersAtMs = -Infinity
+            if (to.kind === "group" || to.kind === "transaction") this.#coordinators.delete(`${to.kind}:${to.key}`)
+          })
+        )
+      )
     })
   }
 
   /** null: any broker will do. */
-  #nodeFor(to: Exclude<Destination, { readonly kind: "any" }>, timeoutMs: number): Effect.Effect<BrokerNode | null, WireError> {
+  #nodeFor(
+    to: Exclude<Destination, { readonly kind: "any" }>,
+    timeoutMs: number
+  ): Effect.Effect<BrokerNode | null, WireError> {
     switch (to.kind) {
       case "broker":
         return this.#brokerById(to.id)
@@ -106,7 +87,8 @@ class Client {
 
   #brokerById(id: number): Effect.Effect<BrokerNode, WireError> {
     return Effect.gen({ self: this }, function*() {
-      const known = (yield* this.#freshBrokers).get(id) ?? (yield* Effect.andThen(this.#askMetadata([]), Effect.sync(() => this.#cache.brokers.get(id))))
+      const known = (yield* this.#freshBrokers).get(id) ??
+        (yield* Effect.andThen(this.#askMetadata([]), Effect.sync(() => this.#cache.brokers.get(id))))
       if (known !== undefined) return known
       const what = `the cluster ${this.#name} has no broker ${id} now`
       return yield* new ConnectionError({ address: `broker ${id}`, kind: "resolve", outcome: "unsent", what })
@@ -128,7 +110,12 @@ class Client {
       const address = ready.link.address
       const throttle = ready.throttledUntilMs - (yield* nowMs)
       if (throttle > 0) {
-        yield* unsentWithin(Effect.sleep(throttle), deadline - (yield* nowMs), address, "the broker's quota allows no request")
+        yield* unsentWithin(
+          Effect.sleep(throttle),
+          deadline - (yield* nowMs),
+          address,
+          "the broker's quota allows no request"
+        )
       }
       const version = yield* negotiateVersion(address, ready.offers, api, options)
       const left = Math.max(1, deadline - (yield* nowMs))
@@ -140,7 +127,12 @@ class Client {
   }
 
   #readyFor(to: Destination, options: RequestOptions, timeoutMs: number): Effect.Effect<Ready, WireError> {
-    return unsentWithin(this.#acquire(to, options.purpose ?? CONTROL, timeoutMs), timeoutMs, this.#name, "no connection to a broker")
+    return unsentWithin(
+      this.#acquire(to, options.purpose ?? CONTROL, timeoutMs),
+      timeoutMs,
+      this.#name,
+      "no connection to a broker"
+    )
   }
 
   negotiate(to: Destination, api: ApiHead, options: RequestOptions = {}): Effect.Effect<number, WireError> {
@@ -151,15 +143,27 @@ class Client {
 
   // ---- metadata
 
-  #metadataRequest(topics: ReadonlyArray<{ readonly name: string | null; readonly topicId?: string }> | null, minVersion: number) {
+  #metadataRequest(
+    topics: ReadonlyArray<{ readonly name: string | null; readonly topicId?: string }> | null,
+    minVersion: number
+  ) {
     return this.request({ kind: "any" }, metadata, { topics, allowAutoTopicCreation: false }, { minVersion }).pipe(
       Effect.flatMap((answer) =>
         Effect.gen({ self: this }, function*() {
           if (answer.errorCode === REBOOTSTRAP_REQUIRED) this.#cache.brokers = new Map()
-          if (answer.errorCode !== 0) return yield* new BrokerError({ api: metadata.name, code: answer.errorCode, subject: this.#name, detail: null })
+          if (answer.errorCode !== 0)
+            return yield* new BrokerError({
+              api: metadata.name,
+              code: answer.errorCode,
+              subject: this.#name,
+              detail: null
+            })
           const before = this.#cache.clusterId
           if (before !== null && answer.clusterId !== null && answer.clusterId !== before) {
-            return yield* new ProtocolError({ what: `the addresses of ${this.#name} now lead to another cluster: its id was ${before} and is ${answer.clusterId}` })
+            return yield* new ProtocolError({
+              what:
+                `the addresses of ${this.#name} now lead to another cluster: its id was ${before} and is ${answer.clusterId}`
+            })
           }
           const atMs = yield* nowMs
           this.#cache.applyBrokers(answer, atMs)
@@ -180,9 +184,17 @@ class Client {
     for (const entry of answer.topics) {
       const topic = topicOf(entry)
       // A leader that is missing shows in the partitions (leader -1); the topic itself is there.
-      if (entry.errorCode === 0 || (entry.errorCode === LEADER_NOT_AVAILABLE && topic.partitions.length > 0)) found.set(topic.name, this.#cache.applyTopic(topic, atMs))
+      if (entry.errorCode === 0 || (entry.errorCode === LEADER_NOT_AVAILABLE && topic.partitions.length > 0))
+        found.set(topic.name, this.#cache.applyTopic(topic, atMs))
       else if (GONE.has(entry.errorCode) || entry.errorCode === LEADER_NOT_AVAILABLE) this.#cache.remove(topic.name)
-      else return Effect.fail(new BrokerError({ api: metadata.name, code: entry.errorCode, subject: `topic ${topic.name || topic.id}`, detail: null }))
+      else return Effect.fail(
+          new BrokerError({
+            api: metadata.name,
+            code: entry.errorCode,
+            subject: `topic ${topic.name || topic.id}`,
+            detail: null
+          })
+        )
     }
     return Effect.succeed(found)
   }
@@ -201,7 +213,8 @@ class Client {
   get clusterId(): Effect.Effect<string, WireError> {
     return Effect.gen({ self: this }, function*() {
       if (this.#cache.clusterId === null) yield* this.#askMetadata([])
-      return this.#cache.clusterId ?? (yield* new ProtocolError({ what: `the cluster ${this.#name} does not say its id` }))
+      return this.#cache.clusterId ??
+        (yield* new ProtocolError({ what: `the cluster ${this.#name} does not say its id` }))
     })
   }
 
@@ -243,7 +256,12 @@ class Client {
     return Effect.sync(() => this.#cache.expire(topic))
   }
 
-  learnLeader(topic: string, partition: number, leader: { readonly id: number; readonly epoch: number }, endpoint?: BrokerNode): Effect.Effect<void> {
+  learnLeader(
+    topic: string,
+    partition: number,
+    leader: { readonly id: number; readonly epoch: number },
+    endpoint?: BrokerNode
+  ): Effect.Effect<void> {
     return Effect.sync(() => {
       if (endpoint !== undefined) this.#cache.addBroker(endpoint)
       this.#cache.learnLeader(topic, partition, leader)
@@ -255,20 +273,37 @@ class Client {
   #coordinator(to: Coordinator, timeoutMs: number): Effect.Effect<BrokerNode, WireError> {
     return Effect.suspend(() => {
       const cached = this.#coordinators.get(`${to.kind}:${to.key}`)
-      return cached === undefined ? retryWithin(this.#askCoordinator(to), this.#retry(timeoutMs * 0.9)) : Effect.succeed(cached)
+      return cached === undefined
+        ? retryWithin(this.#askCoordinator(to), this.#retry(timeoutMs * 0.9))
+        : Effect.succeed(cached)
     })
   }
 
   #askCoordinator(to: Coordinator): Effect.Effect<BrokerNode, WireError> {
     return Effect.gen({ self: this }, function*() {
       const keyType = to.kind === "group" ? 0 : 1
-      const answer = yield* this.request({ kind: "any" }, findCoordinator, (version) => version >= 4 ? { keyType, coordinatorKeys: [to.key] } : { keyType, key: to.key }, { minVersion: 1 })
+      const answer = yield* this.request(
+        { kind: "any" },
+        findCoordinator,
+        (version) => version >= 4 ? { keyType, coordinatorKeys: [to.key] } : { keyType, key: to.key },
+        { minVersion: 1 }
+      )
       const found = answer.coordinators.find((c) => c.key === to.key) ?? answer
       if (found.errorCode !== 0) {
         const subject = `${to.kind === "group" ? "group" : "transactional id"} ${to.key}`
-        return yield* new BrokerError({ api: findCoordinator.name, code: found.errorCode, subject, detail: found.errorMessage })
+        return yield* new BrokerError({
+          api: findCoordinator.name,
+          code: found.errorCode,
+          subject,
+          detail: found.errorMessage
+        })
       }
-      const node = { id: found.nodeId, host: found.host, port: found.port, rack: this.#cache.brokers.get(found.nodeId)?.rack ?? null }
+      const node = {
+        id: found.nodeId,
+        host: found.host,
+        port: found.port,
+        rack: this.#cache.brokers.get(found.nodeId)?.rack ?? null
+      }
       this.#coordinators.set(`${to.kind}:${to.key}`, node)
       return node
     })
@@ -309,7 +344,10 @@ class Client {
       Effect.gen({ self: this }, function*() {
         const lost = error._tag === "ConnectionError"
         const stale = error._tag === "BrokerError" && error.class === "refresh"
-        if (options.destination !== undefined && (lost || stale || (error._tag === "BrokerError" && error.class === "coordinator"))) {
+        if (
+          options.destination !== undefined &&
+          (lost || stale || (error._tag === "BrokerError" && error.class === "coordinator"))
+        ) {
           yield* this.invalidateCoordinator(options.destination)
         }
         if (options.topic !== undefined && (lost || stale)) yield* this.invalidate(options.topic)
@@ -322,7 +360,10 @@ class Client {
  * A client of the cluster with these settings (Kafka's names). Connections are made when first needed and closed
  * with the scope. Fails with SettingsError, naming the key, when a setting is wrong.
  */
-export const makeCluster = (name: string, settings: ClientSettings): Effect.Effect<Cluster, SettingsError | WireError, Scope.Scope> =>
+export const makeCluster = (
+  name: string,
+  settings: ClientSettings
+): Effect.Effect<Cluster, SettingsError | WireError, Scope.Scope> =>
   Effect.gen(function*() {
     const config = yield* parseClientConfig(settings)
     const security = yield* parseSecurity(settings)

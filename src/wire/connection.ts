@@ -34,6 +34,8 @@ export interface LinkOptions extends HostPort {
   readonly connectTimeoutMs: number
   readonly maxAnswerBytes: number
   readonly security: Security
+  /** A request was not answered in time: the broker may be frozen, though its system still takes connections. */
+  readonly onTimeout?: () => void
 }
 
 /** A request as bytes. */
@@ -71,7 +73,9 @@ export class Link {
       connectTimeout: NEVER_MS,
       requestTimeout: NEVER_MS,
       maxInflights: 10_000,
-      ...(security.tls === null ? {} : { tls: security.tls, ...(isIP(options.host) === 0 ? { tlsServerName: true } : {}) }),
+      ...(security.tls === null
+        ? {}
+        : { tls: security.tls, ...(isIP(options.host) === 0 ? { tlsServerName: true } : {}) }),
       ...(security.sasl === null ? {} : {
         sasl: saslOptions(security.sasl, (lifetimeMs) => {
           this.#expiresAt = performance.now() + lifetimeMs * 0.85
@@ -168,16 +172,31 @@ export class Link {
           if (wrong !== null) return this.fail(wrong)
           for (const listener of inner) listener.call(socket, chunk)
         } catch (error) {
-          this.fail(new ProtocolError({ what: `${this.address} sent what is not Kafka's protocol: ${String((error as Error).message)}` }))
+          this.fail(
+            new ProtocolError({
+              what: `${this.address} sent what is not Kafka's protocol: ${String((error as Error).message)}`
+            })
+          )
         }
       })
     })
   }
 
   #timeOut(request: RawRequest, pending: Pending): void {
+    this.#options.onTimeout?.()
     const what = `no answer to ${request.name} within ${request.timeoutMs} ms`
-    this.#settle(pending, Effect.fail(new ConnectionError({ address: this.address, kind: "timeout", outcome: "unknown", what })))
-    this.fail(new ConnectionError({ address: this.address, kind: "closed", outcome: "unknown", what: `closed because there was ${what}` }))
+    this.#settle(
+      pending,
+      Effect.fail(new ConnectionError({ address: this.address, kind: "timeout", outcome: "unknown", what }))
+    )
+    this.fail(
+      new ConnectionError({
+        address: this.address,
+        kind: "closed",
+        outcome: "unknown",
+        what: `closed because there was ${what}`
+      })
+    )
   }
 
   /** Sends bytes, gives the bytes of the answer after its header's correlation id. */
@@ -185,7 +204,16 @@ export class Link {
     return Effect.callback<Buffer, WireError>((resume) => {
       if (this.#failure !== null) {
         const why = this.#failure instanceof ConnectionError ? this.#failure.what : this.#failure.message
-        resume(Effect.fail(new ConnectionError({ address: this.address, kind: "closed", outcome: "unsent", what: `the connection is closed (${why})` })))
+        resume(
+          Effect.fail(
+            new ConnectionError({
+              address: this.address,
+              kind: "closed",
+              outcome: "unsent",
+              what: `the connection is closed (${why})`
+            })
+          )
+        )
         return
       }
       const pending: Pending = {
@@ -194,20 +222,34 @@ export class Link {
       }
       this.#pending.add(pending)
       const createPayload = () => request.body.reduce((writer, chunk) => writer.append(chunk), Writer.create())
-      const parse = (_correlation: number, _key: number, _version: number, reader: Reader): Buffer => reader.buffer.slice()
-      this.#connection.send(request.key, request.version, createPayload, parse, request.flexible, false, (error, bytes) => {
-        if (error) {
-          this.#failWith(error)
-          return this.#settle(pending, Effect.fail(this.#failure as WireError))
+      const parse = (_correlation: number, _key: number, _version: number, reader: Reader): Buffer =>
+        reader.buffer.slice()
+      this.#connection.send(
+        request.key,
+        request.version,
+        createPayload,
+        parse,
+        request.flexible,
+        false,
+        (error, bytes) => {
+          if (error) {
+            this.#failWith(error)
+            return this.#settle(pending, Effect.fail(this.#failure as WireError))
+          }
+          if (request.key !== API_VERSIONS) this.#phase = "serving"
+          this.#settle(pending, Effect.succeed(bytes as Buffer))
         }
-        if (request.key !== API_VERSIONS) this.#phase = "serving"
-        this.#settle(pending, Effect.succeed(bytes as Buffer))
-      })
+      )
     })
   }
 
   /** Sends one request in this version and decodes its answer. `timeoutMs` counts from now. */
-  send<Req, Res>(api: Api<Req, Res>, version: number, value: Encoded<Req>, timeoutMs: number): Effect.Effect<Decoded<Res>, WireError> {
+  send<Req, Res>(
+    api: Api<Req, Res>,
+    version: number,
+    value: Encoded<Req>,
+    timeoutMs: number
+  ): Effect.Effect<Decoded<Res>, WireError> {
     return Effect.suspend(() => {
       const flexible = version >= api.flexibleFrom
       return guarded(() => api.request.encode(version, value)).pipe(
@@ -239,7 +281,12 @@ export const openLink = (options: LinkOptions): Effect.Effect<Link, WireError, S
   Effect.gen(function*() {
     const link = yield* Effect.acquireRelease(
       Effect.sync(() => new Link(options)),
-      (link) => Effect.sync(() => link.fail(new ConnectionError({ address: link.address, kind: "closed", outcome: "unknown", what: "closed by us" })))
+      (link) =>
+        Effect.sync(() =>
+          link.fail(
+            new ConnectionError({ address: link.address, kind: "closed", outcome: "unknown", what: "closed by us" })
+          )
+        )
     )
     yield* link.connect
     return link

@@ -25,19 +25,27 @@ const NETWORK: Readonly<Record<string, string>> = {
   EMFILE: "this process has no file descriptor left"
 }
 const TLS: Readonly<Record<string, string>> = {
-  SELF_SIGNED_CERT_IN_CHAIN: "the broker's certificate is signed by an authority that is not trusted here; set ssl.ca.location (or ssl.truststore.location) to the authority's PEM file",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "the broker's certificate is self-signed and not trusted here; set ssl.ca.location (or ssl.truststore.location) to it as a PEM file",
-  UNABLE_TO_GET_ISSUER_CERT: "an issuer of the broker's certificate is not trusted here; set ssl.ca.location to the authority's PEM file",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "the issuer of the broker's certificate is not trusted here; set ssl.ca.location to the authority's PEM file",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "the broker's certificate cannot be verified; set ssl.ca.location to the authority's PEM file, and see that the broker sends its intermediate certificates",
-  CERT_SIGNATURE_FAILURE: "the broker's certificate was not signed by the authority of that name in ssl.ca.location: the file holds another key",
-  CERT_HAS_EXPIRED: "the broker's certificate (or its authority's) has expired; renew it, or check this machine's clock",
+  SELF_SIGNED_CERT_IN_CHAIN:
+    "the broker's certificate is signed by an authority that is not trusted here; set ssl.ca.location (or ssl.truststore.location) to the authority's PEM file",
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    "the broker's certificate is self-signed and not trusted here; set ssl.ca.location (or ssl.truststore.location) to it as a PEM file",
+  UNABLE_TO_GET_ISSUER_CERT:
+    "an issuer of the broker's certificate is not trusted here; set ssl.ca.location to the authority's PEM file",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    "the issuer of the broker's certificate is not trusted here; set ssl.ca.location to the authority's PEM file",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "the broker's certificate cannot be verified; set ssl.ca.location to the authority's PEM file, and see that the broker sends its intermediate certificates",
+  CERT_SIGNATURE_FAILURE:
+    "the broker's certificate was not signed by the authority of that name in ssl.ca.location: the file holds another key",
+  CERT_HAS_EXPIRED:
+    "the broker's certificate (or its authority's) has expired; renew it, or check this machine's clock",
   CERT_NOT_YET_VALID: "the broker's certificate is not valid yet; check this machine's clock",
   CERT_REVOKED: "the broker's certificate is revoked",
   INVALID_PURPOSE: "the broker's certificate is not meant for servers",
   ERR_SSL_UNSUPPORTED_PROTOCOL: "the broker and ssl.enabled.protocols have no TLS version in common"
 }
-const TLS_PLAIN = "the listener does not speak TLS; check the port, or set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
+const TLS_PLAIN =
+  "the listener does not speak TLS; check the port, or set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
 const PLAIN_TLS = "the listener speaks TLS; set security.protocol to SSL or SASL_SSL"
 
 interface Failed {
@@ -71,9 +79,14 @@ const tlsSentence = (failed: Failed): string | null => {
   const known = TLS[code]
   if (known !== undefined) return known
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return `the broker's certificate is for another host name (${String(failed.reason ?? "no matching name")}); connect by a name in it, or set ssl.endpoint.identification.algorithm to none`
+    return `the broker's certificate is for another host name (${
+      String(failed.reason ?? "no matching name")
+    }); connect by a name in it, or set ssl.endpoint.identification.algorithm to none`
   }
-  if (message.includes("secure TLS connection was established") || code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG" || code === "ERR_SSL_HTTP_REQUEST") {
+  if (
+    message.includes("secure TLS connection was established") || code === "ERR_SSL_WRONG_VERSION_NUMBER" ||
+    code === "ERR_SSL_PACKET_LENGTH_TOO_LONG" || code === "ERR_SSL_HTTP_REQUEST"
+  ) {
     return `the TLS handshake failed: ${TLS_PLAIN}`
   }
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE/.test(code)) {
@@ -88,7 +101,8 @@ const tlsSentence = (failed: Failed): string | null => {
 
 /** The broker's own verdict, wherever in the chain it is; else the innermost of the library's. */
 const authenticationSentence = (errors: ReadonlyArray<Failed>, mechanism: string): string | null => {
-  if (errors.some((e) => e.apiId === "UNSUPPORTED_SASL_MECHANISM")) return `the listener does not offer SASL ${mechanism}; check sasl.mechanism`
+  if (errors.some((e) => e.apiId === "UNSUPPORTED_SASL_MECHANISM"))
+    return `the listener does not offer SASL ${mechanism}; check sasl.mechanism`
   const refused = errors.find((e) => e.apiId === "SASL_AUTHENTICATION_FAILED")
   // The library wraps every failure of the exchange, a lost connection too: that one is no verdict.
   const lost = errors.some((e) => e.code === "PLT_KFK_NETWORK" && e.message === "Connection closed")
@@ -109,7 +123,11 @@ export interface Circumstances {
 
 const closedHint = (at: Circumstances): string => {
   if (at.phase === "serving") return "the broker closed the connection"
-  const settings = at.protocol === "PLAINTEXT" ? "TLS or SASL" : at.protocol === "SSL" ? "SASL, or a client certificate" : "TLS, or another SASL mechanism"
+  const settings = at.protocol === "PLAINTEXT"
+    ? "TLS or SASL"
+    : at.protocol === "SSL"
+    ? "SASL, or a client certificate"
+    : "TLS, or another SASL mechanism"
   return `the other side closed the connection before it answered; is it a Kafka broker, and does this listener want ${settings} (security.protocol is ${at.protocol})?`
 }
 

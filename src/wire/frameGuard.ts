@@ -47,7 +47,10 @@ export class FrameGuard {
       if (this.#left >= HEADER_BYTES && this.#left <= this.#maxBytes) continue
       if (first && isTlsRecord(this.#size)) return "tls"
       return new ProtocolError({
-        what: `${this.#address} announces an answer of ${this.#left} bytes (allowed: ${HEADER_BYTES} to ${this.#maxBytes}, receive.message.max.bytes); ${otherProtocol(this.#size)}`
+        what:
+          `${this.#address} announces an answer of ${this.#left} bytes (allowed: ${HEADER_BYTES} to ${this.#maxBytes}, receive.message.max.bytes); ${
+            otherProtocol(this.#size)
+          }`
       })
     }
     return null
@@ -55,4 +58,5 @@ export class FrameGuard {
 }
 
 /** Alert or handshake, TLS 1.0 to 1.3; as a size it would be above 350 MB. */
-const isTlsRecord = (size: Buffer): boolean => (size[0] === 0x15 || size[0] === 0x16) && size[1] === 0x03 && (size[2] as number) <= 0x04
+const isTlsRecord = (size: Buffer): boolean =>
+  (size[0] === 0x15 || size[0] === 0x16) && size[1] === 0x03 && (size[2] as number) <= 0x04

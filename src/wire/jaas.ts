@@ -16,10 +16,13 @@ export interface JaasEntry {
   readonly options: Readonly<Record<string, string>>
 }
 
-type Token = { readonly kind: "word" | "quoted"; readonly text: string } | { readonly kind: "sign"; readonly text: string }
+type Token = { readonly kind: "word" | "quoted"; readonly text: string } | {
+  readonly kind: "sign"
+  readonly text: string
+}
 
 const KEY = "sasl.jaas.config"
-const FORM = "LoginModuleClass required name=\"value\" ... ;"
+const FORM = 'LoginModuleClass required name="value" ... ;'
 const wrong = (why: string): SettingsError => wrongSetting(KEY, "", `${FORM} (${why})`)
 
 const ESCAPES: Readonly<Record<string, string>> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" }
@@ -28,8 +31,11 @@ const WORD = /[A-Za-z0-9._$\u0080-\uffff-]+/y
 const SKIPPED = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)+/y
 
 const unescape = (quoted: string): string =>
-  quoted.replace(/\\([0-3][0-7]{0,2}|[4-7][0-7]?|[\s\S])/g, (_, escaped: string) =>
-    /^[0-7]/.test(escaped) ? String.fromCharCode(Number.parseInt(escaped, 8)) : ESCAPES[escaped] ?? escaped)
+  quoted.replace(
+    /\\([0-3][0-7]{0,2}|[4-7][0-7]?|[\s\S])/g,
+    (_, escaped: string) =>
+      /^[0-7]/.test(escaped) ? String.fromCharCode(Number.parseInt(escaped, 8)) : ESCAPES[escaped] ?? escaped
+  )
 
 const tokens = (line: string): ReadonlyArray<Token> => {
   const found: Array<Token> = []
@@ -53,7 +59,7 @@ const tokens = (line: string): ReadonlyArray<Token> => {
       continue
     }
     const sign = line[at++] as string
-    if (sign === "\"" || sign === "'") throw wrong("a quote is not closed on its line")
+    if (sign === '"' || sign === "'") throw wrong("a quote is not closed on its line")
     if (sign !== "=" && sign !== ";") throw wrong(`at character ${at} there is a sign that has to be in quotes`)
     found.push({ kind: "sign", text: sign })
   }
@@ -67,7 +73,8 @@ export const parseJaas = (line: string): JaasEntry => {
   const all = tokens(line)
   const [module, flag] = all
   if (module === undefined || module.kind === "sign") throw wrong("the login module is missing")
-  if (flag === undefined || !FLAGS.has(flag.text.toLowerCase())) throw wrong("after the login module comes the word required")
+  if (flag === undefined || !FLAGS.has(flag.text.toLowerCase()))
+    throw wrong("after the login module comes the word required")
   const options: Record<string, string> = {}
   let at = 2
   while (at < all.length && all[at]?.text !== ";") {

@@ -56,7 +56,12 @@ const ROWS: ReadonlyArray<Row> = [
   [17, "INVALID_TOPIC_EXCEPTION", "fatal", "the topic's name is not valid, or the topic may not be used like this"],
   [18, "RECORD_LIST_TOO_LARGE", "record", "the batch is larger than the topic's segment.bytes"],
   [19, "NOT_ENOUGH_REPLICAS", "retriable", "fewer replicas are in sync than min.insync.replicas wants"],
-  [20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "retriable", "written, but to fewer in-sync replicas than min.insync.replicas wants"],
+  [
+    20,
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    "retriable",
+    "written, but to fewer in-sync replicas than min.insync.replicas wants"
+  ],
   [21, "INVALID_REQUIRED_ACKS", "fatal", "the value of acks is not valid"],
   [22, "ILLEGAL_GENERATION", "fenced", "the group has moved on to another generation"],
   [23, "INCONSISTENT_GROUP_PROTOCOL", "fatal", "the group uses a protocol that this member does not speak"],
@@ -85,8 +90,18 @@ const ROWS: ReadonlyArray<Row> = [
   [46, "DUPLICATE_SEQUENCE_NUMBER", "abortable", "the batch's sequence number was written already"],
   [47, "INVALID_PRODUCER_EPOCH", "fenced", "a producer with a newer epoch has taken over"],
   [48, "INVALID_TXN_STATE", "fatal", "the transaction is not in a state that allows this"],
-  [49, "INVALID_PRODUCER_ID_MAPPING", "abortable", "the producer id does not belong to the transactional id (any more)"],
-  [50, "INVALID_TRANSACTION_TIMEOUT", "fatal", "transaction.timeout.ms is above the broker's transaction.max.timeout.ms"],
+  [
+    49,
+    "INVALID_PRODUCER_ID_MAPPING",
+    "abortable",
+    "the producer id does not belong to the transactional id (any more)"
+  ],
+  [
+    50,
+    "INVALID_TRANSACTION_TIMEOUT",
+    "fatal",
+    "transaction.timeout.ms is above the broker's transaction.max.timeout.ms"
+  ],
   [51, "CONCURRENT_TRANSACTIONS", "retriable", "the last transaction of this transactional id is still being ended"],
   [52, "TRANSACTION_COORDINATOR_FENCED", "fenced", "a newer transaction coordinator has taken over"],
   [53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "authorization", "the principal lacks a right on the transactional id"],
@@ -94,13 +109,23 @@ const ROWS: ReadonlyArray<Row> = [
   [55, "OPERATION_NOT_ATTEMPTED", "fatal", "not tried, because another part of the request failed"],
   [56, "KAFKA_STORAGE_ERROR", "refresh", "the broker's disk failed"],
   [57, "LOG_DIR_NOT_FOUND", "fatal", "the broker has no such log directory"],
-  [58, "SASL_AUTHENTICATION_FAILED", "authorization", "authentication failed: user, password or token are not accepted"],
+  [
+    58,
+    "SASL_AUTHENTICATION_FAILED",
+    "authorization",
+    "authentication failed: user, password or token are not accepted"
+  ],
   [59, "UNKNOWN_PRODUCER_ID", "abortable", "the broker has forgotten this producer id"],
   [60, "REASSIGNMENT_IN_PROGRESS", "fatal", "the partition's replicas are being moved"],
   [61, "DELEGATION_TOKEN_AUTH_DISABLED", "fatal", "delegation tokens are switched off"],
   [62, "DELEGATION_TOKEN_NOT_FOUND", "fatal", "there is no such delegation token"],
   [63, "DELEGATION_TOKEN_OWNER_MISMATCH", "fatal", "the principal neither owns nor may renew the delegation token"],
-  [64, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED", "fatal", "delegation tokens cannot be asked for on this kind of connection"],
+  [
+    64,
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+    "fatal",
+    "delegation tokens cannot be asked for on this kind of connection"
+  ],
   [65, "DELEGATION_TOKEN_AUTHORIZATION_FAILED", "authorization", "the principal lacks a right on the delegation token"],
   [66, "DELEGATION_TOKEN_EXPIRED", "fatal", "the delegation token has expired"],
   [67, "INVALID_PRINCIPAL_TYPE", "fatal", "the principal type is not supported"],
@@ -133,10 +158,20 @@ const ROWS: ReadonlyArray<Row> = [
   [94, "INCONSISTENT_VOTER_SET", "fatal", "sender and receiver disagree on the voters of the quorum"],
   [95, "INVALID_UPDATE_VERSION", "fatal", "the version of the update is not valid"],
   [96, "FEATURE_UPDATE_FAILED", "fatal", "the features could not be updated"],
-  [97, "PRINCIPAL_DESERIALIZATION_FAILURE", "fatal", "the controller could not read the forwarded principal: the cluster's security is set up wrongly"],
+  [
+    97,
+    "PRINCIPAL_DESERIALIZATION_FAILURE",
+    "fatal",
+    "the controller could not read the forwarded principal: the cluster's security is set up wrongly"
+  ],
   [98, "SNAPSHOT_NOT_FOUND", "fatal", "there is no such snapshot"],
   [99, "POSITION_OUT_OF_RANGE", "fatal", "the position is outside of the snapshot"],
-  [100, "UNKNOWN_TOPIC_ID", "refresh", "the broker does not have a topic of this id: deleted, created anew, or not yet known to it"],
+  [
+    100,
+    "UNKNOWN_TOPIC_ID",
+    "refresh",
+    "the broker does not have a topic of this id: deleted, created anew, or not yet known to it"
+  ],
   [101, "DUPLICATE_BROKER_REGISTRATION", "fatal", "a broker with this id is registered already"],
   [102, "BROKER_ID_NOT_REGISTERED", "fatal", "no broker of this id is registered"],
   [103, "INCONSISTENT_TOPIC_ID", "refresh", "the topic id is not that of the log: the topic was created anew"],
@@ -146,18 +181,38 @@ const ROWS: ReadonlyArray<Row> = [
   [107, "INELIGIBLE_REPLICA", "fatal", "a replica may not be in the in-sync set"],
   [108, "NEW_LEADER_ELECTED", "fatal", "done, but the leader has changed"],
   [109, "OFFSET_MOVED_TO_TIERED_STORAGE", "fatal", "the offset lies in tiered storage"],
-  [110, "FENCED_MEMBER_EPOCH", "fenced", "the coordinator has fenced this member; it must give up its partitions and join anew"],
+  [
+    110,
+    "FENCED_MEMBER_EPOCH",
+    "fenced",
+    "the coordinator has fenced this member; it must give up its partitions and join anew"
+  ],
   [111, "UNRELEASED_INSTANCE_ID", "fatal", "another member still uses this group.instance.id"],
   [112, "UNSUPPORTED_ASSIGNOR", "fatal", "the group does not support this assignor"],
   [113, "STALE_MEMBER_EPOCH", "fenced", "the member's epoch is old; the next heartbeat brings the new one"],
-  [114, "MISMATCHED_ENDPOINT_TYPE", "fatal", "the request went to a controller instead of a broker, or the other way round"],
+  [
+    114,
+    "MISMATCHED_ENDPOINT_TYPE",
+    "fatal",
+    "the request went to a controller instead of a broker, or the other way round"
+  ],
   [115, "UNSUPPORTED_ENDPOINT_TYPE", "fatal", "the endpoint type is not supported"],
   [116, "UNKNOWN_CONTROLLER_ID", "fatal", "the controller id is not known"],
   [117, "UNKNOWN_SUBSCRIPTION_ID", "fatal", "the telemetry subscription is not known"],
   [118, "TELEMETRY_TOO_LARGE", "fatal", "the telemetry is too large"],
   [119, "INVALID_REGISTRATION", "fatal", "the controller refuses the broker's registration"],
-  [120, "TRANSACTION_ABORTABLE", "abortable", "the transaction failed; it can be aborted and the transactional id used on"],
-  [121, "INVALID_RECORD_STATE", "fenced", "the records are no longer acquired by this member, so the acknowledgement does not count"],
+  [
+    120,
+    "TRANSACTION_ABORTABLE",
+    "abortable",
+    "the transaction failed; it can be aborted and the transactional id used on"
+  ],
+  [
+    121,
+    "INVALID_RECORD_STATE",
+    "fenced",
+    "the records are no longer acquired by this member, so the acknowledgement does not count"
+  ],
   [122, "SHARE_SESSION_NOT_FOUND", "retriable", "the broker has forgotten the share session"],
   [123, "INVALID_SHARE_SESSION_EPOCH", "retriable", "the share session's epoch is not the one the broker expects"],
   [124, "FENCED_STATE_EPOCH", "fenced", "a newer leader of the share partition has written its state"],
@@ -165,7 +220,12 @@ const ROWS: ReadonlyArray<Row> = [
   [126, "DUPLICATE_VOTER", "fatal", "the voter is in the set already"],
   [127, "VOTER_NOT_FOUND", "fatal", "the voter is not in the set"],
   [128, "INVALID_REGULAR_EXPRESSION", "fatal", "the regular expression is not valid"],
-  [129, "REBOOTSTRAP_REQUIRED", "refresh", "what the client knows of the cluster is too old; it starts again from bootstrap.servers"],
+  [
+    129,
+    "REBOOTSTRAP_REQUIRED",
+    "refresh",
+    "what the client knows of the cluster is too old; it starts again from bootstrap.servers"
+  ],
   [130, "STREAMS_INVALID_TOPOLOGY", "fatal", "the streams topology is not valid"],
   [131, "STREAMS_INVALID_TOPOLOGY_EPOCH", "fatal", "the streams topology epoch is not valid"],
   [132, "STREAMS_TOPOLOGY_FENCED", "fenced", "a newer streams topology has taken over"],

@@ -6,7 +6,15 @@
  * parseSecurity have refused what is wrong before. Names that are not about the connection are left out too.
  */
 import { readFileSync } from "node:fs"
-import { type Mechanism, credentialsOf, extensionsOf, jaasOf, mechanismOf, oidcOf, unsecuredClaims } from "./saslSettings.ts"
+import {
+  credentialsOf,
+  extensionsOf,
+  jaasOf,
+  type Mechanism,
+  mechanismOf,
+  oidcOf,
+  unsecuredClaims
+} from "./saslSettings.ts"
 import { securityProtocol } from "./security.ts"
 import { type ClientSettings, secret, SettingsError, type SettingValue, text } from "./settings.ts"
 
@@ -78,7 +86,8 @@ const tls = (settings: ClientSettings, into: Mapped): void => {
   inline(settings, "ssl.keystore.certificate.chain", "ssl.certificate.pem", into)
   inline(settings, "ssl.keystore.key", "ssl.key.pem", into)
   const trust = text(settings, "ssl.truststore.location")
-  if (trust && into["ssl.ca.location"] === undefined && into["ssl.ca.pem"] === undefined) into["ssl.ca.location"] = trust
+  if (trust && into["ssl.ca.location"] === undefined && into["ssl.ca.pem"] === undefined)
+    into["ssl.ca.location"] = trust
   const store = text(settings, "ssl.keystore.location")
   if (store && isPem(store)) {
     into["ssl.certificate.location"] ??= store
@@ -91,8 +100,12 @@ const tls = (settings: ClientSettings, into: Mapped): void => {
   const suites = text(settings, "ssl.cipher.suites")
   if (suites) into["ssl.cipher.suites"] = suites.split(/[,:]/).map((name) => name.trim()).join(":")
   const algorithm = text(settings, "ssl.endpoint.identification.algorithm")
-  if (algorithm !== undefined) into["ssl.endpoint.identification.algorithm"] = algorithm === "" ? "none" : algorithm.toLowerCase()
-  if (text(settings, "enable.ssl.certificate.verification")?.toLowerCase() === "false") into["enable.ssl.certificate.verification"] = false
+  if (algorithm !== undefined)
+    into["ssl.endpoint.identification.algorithm"] = algorithm === ""
+      ? "none"
+      : algorithm.toLowerCase()
+  if (text(settings, "enable.ssl.certificate.verification")?.toLowerCase() === "false")
+    into["enable.ssl.certificate.verification"] = false
 }
 
 const bearer = (settings: ClientSettings, into: Mapped): void => {
@@ -102,7 +115,9 @@ const bearer = (settings: ClientSettings, into: Mapped): void => {
   if (unsecured !== null) {
     into["enable.sasl.oauthbearer.unsecure.jwt"] = true
     const own = extensions.split(",").filter((pair) => pair !== "").map((pair) => ` extension_${pair}`).join("")
-    into["sasl.oauthbearer.config"] = `principal=${String(unsecured.claims["sub"])} lifeSeconds=${unsecured.lifetimeSeconds}${own}`
+    into["sasl.oauthbearer.config"] = `principal=${
+      String(unsecured.claims["sub"])
+    } lifeSeconds=${unsecured.lifetimeSeconds}${own}`
     return
   }
   const { clientId, clientSecret, scope, url } = oidcOf(settings, jaas)

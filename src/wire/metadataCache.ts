@@ -19,9 +19,12 @@ interface CachedTopic {
 }
 
 const newer = (before: PartitionMetadata | undefined, now: PartitionMetadata): PartitionMetadata =>
-  before !== undefined && before.leaderEpoch >= 0 && now.leaderEpoch >= 0 && now.leaderEpoch < before.leaderEpoch ? before : now
+  before !== undefined && before.leaderEpoch >= 0 && now.leaderEpoch >= 0 && now.leaderEpoch < before.leaderEpoch
+    ? before
+    : now
 
-const sameTopic = (a: TopicMetadata, b: TopicMetadata): boolean => a.id === b.id || a.id === ZERO_UUID || b.id === ZERO_UUID
+const sameTopic = (a: TopicMetadata, b: TopicMetadata): boolean =>
+  a.id === b.id || a.id === ZERO_UUID || b.id === ZERO_UUID
 
 /** A topic of an answer; null where the answer says that it is not there. */
 export const topicOf = (answer: MetadataAnswer["topics"][number]): TopicMetadata => ({
@@ -29,7 +32,13 @@ export const topicOf = (answer: MetadataAnswer["topics"][number]): TopicMetadata
   id: answer.topicId,
   internal: answer.isInternal,
   partitions: answer.partitions
-    .map((p) => ({ partition: p.partitionIndex, leader: p.leaderId, leaderEpoch: p.leaderEpoch, replicas: p.replicaNodes, isr: p.isrNodes }))
+    .map((p) => ({
+      partition: p.partitionIndex,
+      leader: p.leaderId,
+      leaderEpoch: p.leaderEpoch,
+      replicas: p.replicaNodes,
+      isr: p.isrNodes
+    }))
     .sort((a, b) => a.partition - b.partition)
 })
 
@@ -44,7 +53,9 @@ export class MetadataCache {
   /** Takes the part of an answer that speaks of brokers. */
   applyBrokers(answer: MetadataAnswer, atMs: number): void {
     if (answer.brokers.length > 0) {
-      this.brokers = new Map(answer.brokers.map((b) => [b.nodeId, { id: b.nodeId, host: b.host, port: b.port, rack: b.rack }]))
+      this.brokers = new Map(
+        answer.brokers.map((b) => [b.nodeId, { id: b.nodeId, host: b.host, port: b.port, rack: b.rack }])
+      )
       this.brokersAtMs = atMs
     }
     this.controllerId = answer.controllerId
@@ -104,7 +115,9 @@ export class MetadataCache {
     const cached = this.#topics.get(name)
     const before = cached?.topic.partitions.find((p) => p.partition === partition)
     if (cached === undefined || before === undefined || leader.id < 0 || leader.epoch <= before.leaderEpoch) return
-    const partitions = cached.topic.partitions.map((p) => (p === before ? { ...p, leader: leader.id, leaderEpoch: leader.epoch } : p))
+    const partitions = cached.topic.partitions.map((
+      p
+    ) => (p === before ? { ...p, leader: leader.id, leaderEpoch: leader.epoch } : p))
     this.#topics.set(name, { ...cached, topic: { ...cached.topic, partitions } })
   }
 }

@@ -24,15 +24,21 @@ const MAX_ANSWER_BYTES = 1_048_576
 const base64url = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url")
 
 /** An unsecured JWT ("alg":"none") with these claims. Only for brokers that accept anything: tests. */
-export const unsecuredToken = (claims: Readonly<Record<string, unknown>>, lifetimeSeconds: number): TokenSource => async () => {
-  // Wall clock: the broker compares these claims with its own.
-  const now = new Date().getTime() / 1000
-  const text = `${base64url({ alg: "none" })}.${base64url({ iat: now, exp: now + lifetimeSeconds, ...claims })}.`
-  return { text, freshMs: lifetimeSeconds * 1000 * FRESH_SHARE }
-}
+export const unsecuredToken =
+  (claims: Readonly<Record<string, unknown>>, lifetimeSeconds: number): TokenSource => async () => {
+    // Wall clock: the broker compares these claims with its own.
+    const now = new Date().getTime() / 1000
+    const text = `${base64url({ alg: "none" })}.${base64url({ iat: now, exp: now + lifetimeSeconds, ...claims })}.`
+    return { text, freshMs: lifetimeSeconds * 1000 * FRESH_SHARE }
+  }
 
 const failed = (address: string, kind: ConnectionError["kind"], what: string): ConnectionError =>
-  new ConnectionError({ address, kind, outcome: "unsent", what: `no token from sasl.oauthbearer.token.endpoint.url: ${what}` })
+  new ConnectionError({
+    address,
+    kind,
+    outcome: "unsent",
+    what: `no token from sasl.oauthbearer.token.endpoint.url: ${what}`
+  })
 
 /** The life that the token itself states, if it is a JWT. */
 const statedLifetimeMs = (token: string): number | null => {
@@ -49,7 +55,11 @@ export const tokenFile = (url: URL): TokenSource => async () => {
   try {
     return { text: (await readFile(url, "utf8")).trim(), freshMs: 0 }
   } catch (error) {
-    throw failed(url.href, "authentication", `the file cannot be read (${String((error as NodeJS.ErrnoException).code)})`)
+    throw failed(
+      url.href,
+      "authentication",
+      `the file cannot be read (${String((error as NodeJS.ErrnoException).code)})`
+    )
   }
 }
 
@@ -75,7 +85,12 @@ const post = (options: ClientCredentials, body: string): Promise<HttpAnswer> =>
     const request = send(options.url, {
       method: "POST",
       signal: AbortSignal.timeout(options.timeoutMs),
-      headers: { authorization, "accept": "application/json", "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(body) },
+      headers: {
+        authorization,
+        "accept": "application/json",
+        "content-type": "application/x-www-form-urlencoded",
+        "content-length": Buffer.byteLength(body)
+      },
       ...(options.ca === null ? {} : { ca: options.ca })
     }, (response) => {
       const chunks: Array<Buffer> = []
@@ -85,7 +100,8 @@ const post = (options: ClientCredentials, body: string): Promise<HttpAnswer> =>
         if (size > MAX_ANSWER_BYTES) response.destroy(new Error("its answer is too long"))
         else chunks.push(chunk)
       })
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString("utf8") }))
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString("utf8") }))
       response.on("error", reject)
     })
     request.on("error", reject)
@@ -94,7 +110,12 @@ const post = (options: ClientCredentials, body: string): Promise<HttpAnswer> =>
 
 const tokenIn = (address: string, answer: HttpAnswer): Token => {
   // 4xx is about who we are; anything else may pass.
-  if (answer.status >= 400 && answer.status < 500) throw failed(address, "authentication", `it answered ${answer.status}; check the client id, the secret and the scope`)
+  if (answer.status >= 400 && answer.status < 500)
+    throw failed(
+      address,
+      "authentication",
+      `it answered ${answer.status}; check the client id, the secret and the scope`
+    )
   if (answer.status !== 200) throw failed(address, "refused", `it answered ${answer.status}`)
   let parsed: { access_token?: unknown; expires_in?: unknown } = {}
   try {
@@ -102,20 +123,29 @@ const tokenIn = (address: string, answer: HttpAnswer): Token => {
   } catch {
     // Said below.
   }
-  if (typeof parsed?.access_token !== "string" || parsed.access_token === "") throw failed(address, "authentication", "its answer holds no access_token")
-  const lifeMs = statedLifetimeMs(parsed.access_token) ?? (typeof parsed.expires_in === "number" ? parsed.expires_in * 1000 : 0)
+  if (typeof parsed?.access_token !== "string" || parsed.access_token === "")
+    throw failed(address, "authentication", "its answer holds no access_token")
+  const lifeMs = statedLifetimeMs(parsed.access_token) ??
+    (typeof parsed.expires_in === "number" ? parsed.expires_in * 1000 : 0)
   return { text: parsed.access_token, freshMs: lifeMs * FRESH_SHARE }
 }
 
 /** A token by the client-credentials grant (RFC 6749, 4.4). */
 export const tokenEndpoint = (options: ClientCredentials): TokenSource => async () => {
-  const form = new URLSearchParams({ grant_type: "client_credentials", ...(options.scope === null ? {} : { scope: options.scope }) })
+  const form = new URLSearchParams({
+    grant_type: "client_credentials",
+    ...(options.scope === null ? {} : { scope: options.scope })
+  })
   try {
     return tokenIn(options.url.host, await post(options, form.toString()))
   } catch (error) {
     if (error instanceof ConnectionError) throw error
     const { code, message, name } = error as NodeJS.ErrnoException
-    throw failed(options.url.host, name === "AbortError" || name === "TimeoutError" ? "timeout" : "refused", code ?? message)
+    throw failed(
+      options.url.host,
+      name === "AbortError" || name === "TimeoutError" ? "timeout" : "refused",
+      code ?? message
+    )
   }
 }
 

@@ -33,10 +33,21 @@ const decode = (version: number, bytes: Buffer): Effect.Effect<ResponseOf<typeof
     return apiVersions.response.decode(refused ? 0 : version, bytes)
   })
 
-const ask = (link: Link, version: number, timeoutMs: number): Effect.Effect<ResponseOf<typeof apiVersions>, WireError> =>
+const ask = (
+  link: Link,
+  version: number,
+  timeoutMs: number
+): Effect.Effect<ResponseOf<typeof apiVersions>, WireError> =>
   guarded(() => apiVersions.request.encode(version, version >= 3 ? SOFTWARE : {})).pipe(
     Effect.flatMap((body) =>
-      link.sendRaw({ key: apiVersions.key, name: apiVersions.name, version, flexible: version >= apiVersions.flexibleFrom, body, timeoutMs })
+      link.sendRaw({
+        key: apiVersions.key,
+        name: apiVersions.name,
+        version,
+        flexible: version >= apiVersions.flexibleFrom,
+        body,
+        timeoutMs
+      })
     ),
     Effect.flatMap((bytes) => decode(version, bytes)),
     Effect.tapError((error) => Effect.sync(() => link.fail(error)))
@@ -52,7 +63,12 @@ export const askOffers = (link: Link, timeoutMs: number): Effect.Effect<Offers, 
       answer = yield* ask(link, own === undefined ? 0 : Math.max(0, Math.min(newest - 1, own.maxVersion)), timeoutMs)
     }
     if (answer.errorCode !== 0) {
-      return yield* new BrokerError({ api: apiVersions.name, code: answer.errorCode, subject: link.address, detail: null })
+      return yield* new BrokerError({
+        api: apiVersions.name,
+        code: answer.errorCode,
+        subject: link.address,
+        detail: null
+      })
     }
     return {
       apis: new Map(answer.apiKeys.map((offer) => [offer.apiKey, { min: offer.minVersion, max: offer.maxVersion }])),
@@ -69,17 +85,27 @@ export interface VersionLimits {
 }
 
 /** The highest version that both sides and the caller allow. */
-export const negotiateVersion = (address: string, offers: Offers, api: ApiHead, limits: VersionLimits = {}): Effect.Effect<number, UnsupportedError> => {
+export const negotiateVersion = (
+  address: string,
+  offers: Offers,
+  api: ApiHead,
+  limits: VersionLimits = {}
+): Effect.Effect<number, UnsupportedError> => {
   const offer = offers.apis.get(api.key)
   if (offer === undefined) {
-    return Effect.fail(new UnsupportedError({ api: api.name, what: `the broker ${address} does not offer ${api.name} (API ${api.key})` }))
+    return Effect.fail(
+      new UnsupportedError({ api: api.name, what: `the broker ${address} does not offer ${api.name} (API ${api.key})` })
+    )
   }
   const min = Math.max(api.versions.min, limits.minVersion ?? 0)
   const max = Math.min(api.versions.max, limits.maxVersion ?? Infinity)
   const version = Math.min(max, offer.max)
   if (version >= Math.max(min, offer.min)) return Effect.succeed(version)
-  return Effect.fail(new UnsupportedError({
-    api: api.name,
-    what: `the broker ${address} offers ${api.name} in versions ${offer.min} to ${offer.max}, needed is ${min} to ${max}`
-  }))
+  return Effect.fail(
+    new UnsupportedError({
+      api: api.name,
+      what:
+        `the broker ${address} offers ${api.name} in versions ${offer.min} to ${offer.max}, needed is ${min} to ${max}`
+    })
+  )
 }

@@ -9,10 +9,14 @@ import { Clock, Effect, Random } from "effect"
 import { ConnectionError, type WireError } from "./errors.ts"
 
 /** Monotonic milliseconds: deadlines must not move when somebody sets the wall clock. */
-export const nowMs: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1000n) / 1000)
+export const nowMs: Effect.Effect<number> = Effect.map(
+  Clock.monotonicTimeNanos,
+  (nanos) => Number(nanos / 1000n) / 1000
+)
 
 /** min(max, base x 2^attempt), attempts counted from 0. */
-export const backoffCeilingMs = (attempt: number, baseMs: number, maxMs: number): number => Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 30))
+export const backoffCeilingMs = (attempt: number, baseMs: number, maxMs: number): number =>
+  Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 30))
 
 /** The wait before the next try. */
 export const backoffMs = (attempt: number, baseMs: number, maxMs: number): Effect.Effect<number> =>
@@ -43,10 +47,18 @@ export interface RetryOptions {
 }
 
 const tooLate = (options: RetryOptions): ConnectionError =>
-  new ConnectionError({ address: "cluster", kind: "timeout", outcome: "unknown", what: `not done within ${options.timeoutMs} ms` })
+  new ConnectionError({
+    address: "cluster",
+    kind: "timeout",
+    outcome: "unknown",
+    what: `not done within ${options.timeoutMs} ms`
+  })
 
 /** Runs `effect` until it succeeds, fails for good, or the time is up. */
-export const retryWithin = <A, R>(effect: Effect.Effect<A, WireError, R>, options: RetryOptions): Effect.Effect<A, WireError, R> =>
+export const retryWithin = <A, R>(
+  effect: Effect.Effect<A, WireError, R>,
+  options: RetryOptions
+): Effect.Effect<A, WireError, R> =>
   Effect.gen(function*() {
     const deadline = (yield* nowMs) + options.timeoutMs
     const passes = options.passes ?? passesByItself

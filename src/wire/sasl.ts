@@ -5,14 +5,29 @@
  * callback; an OAUTHBEARER refusal calls its callback twice; and re-authentication in place (KIP-368) is not
  * safe with requests under way, so the session's lifetime is taken from it here (see connection.ts).
  */
-import { AuthenticationError, type CallbackWithPromise, saslOAuthBearer, type SASLOptions, saslPlain, saslScramSha } from "@platformatic/kafka"
+import {
+  AuthenticationError,
+  type CallbackWithPromise,
+  saslOAuthBearer,
+  type SASLOptions,
+  saslPlain,
+  saslScramSha
+} from "@platformatic/kafka"
 
 type SASLAuthenticationAPI = Parameters<typeof saslPlain.authenticate>[0]
 type SaslAuthenticateResponse = NonNullable<Parameters<Parameters<NonNullable<SASLOptions["authenticate"]>>[6]>[1]>
 
 export type SaslConfig =
-  | { readonly mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512"; readonly username: string; readonly password: string }
-  | { readonly mechanism: "OAUTHBEARER"; readonly token: () => Promise<string>; readonly extensions: Readonly<Record<string, string>> }
+  | {
+    readonly mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512"
+    readonly username: string
+    readonly password: string
+  }
+  | {
+    readonly mechanism: "OAUTHBEARER"
+    readonly token: () => Promise<string>
+    readonly extensions: Readonly<Record<string, string>>
+  }
 
 /** RFC 5802's first answer of the server; more iterations than this are an attack on our processor. */
 const CHALLENGE = /^r=[^,]+,s=[A-Za-z0-9+/]+={0,2},i=(\d{1,7})(?:,|$)/
@@ -24,13 +39,18 @@ const checkScram = (bytes: Buffer, step: number): string | null => {
   if (step > 0) return FINAL.test(words) ? null : "the broker's last SCRAM message is malformed"
   const found = CHALLENGE.exec(words)
   if (found === null) return "the broker's SCRAM challenge is malformed"
-  return Number(found[1]) > MAX_ITERATIONS ? `the broker wants ${found[1]} SCRAM iterations (at most ${MAX_ITERATIONS})` : null
+  return Number(found[1]) > MAX_ITERATIONS
+    ? `the broker wants ${found[1]} SCRAM iterations (at most ${MAX_ITERATIONS})`
+    : null
 }
 
 type Authenticated = (error: Error | null, response?: SaslAuthenticateResponse) => void
 
 /** The same call, with the answers looked at before the mechanism sees them. */
-const checked = (api: SASLAuthenticationAPI, check: (bytes: Buffer, step: number) => string | null): SASLAuthenticationAPI => {
+const checked = (
+  api: SASLAuthenticationAPI,
+  check: (bytes: Buffer, step: number) => string | null
+): SASLAuthenticationAPI => {
   let step = 0
   const call = (connection: Parameters<SASLAuthenticationAPI>[0], bytes: Buffer, done: Authenticated): void => {
     api(connection, bytes, (error: Error | null | undefined, response?: SaslAuthenticateResponse) => {
@@ -56,12 +76,21 @@ export const saslOptions = (config: SaslConfig, onSession: (lifetimeMs: number) 
       callback(null, { ...response, sessionLifetimeMs: 0n })
     }
     const answer = done as unknown as CallbackWithPromise<SaslAuthenticateResponse>
-    if (config.mechanism === "PLAIN") return saslPlain.authenticate(api, connection, config.username, config.password, answer)
+    if (config.mechanism === "PLAIN")
+      return saslPlain.authenticate(api, connection, config.username, config.password, answer)
     if (config.mechanism === "OAUTHBEARER") {
       const guardedApi = checked(api, (bytes) => (bytes.length > 0 ? "the broker does not accept the token" : null))
       return saslOAuthBearer.authenticate(guardedApi, connection, config.token, { ...config.extensions }, answer)
     }
     const algorithm = config.mechanism === "SCRAM-SHA-256" ? "SHA-256" : "SHA-512"
-    saslScramSha.authenticate(checked(api, checkScram), connection, algorithm, config.username, config.password, saslScramSha.defaultCrypto, answer)
+    saslScramSha.authenticate(
+      checked(api, checkScram),
+      connection,
+      algorithm,
+      config.username,
+      config.password,
+      saslScramSha.defaultCrypto,
+      answer
+    )
   }
 })

@@ -20,7 +20,9 @@ const MODULES: Readonly<Record<Mechanism, string>> = {
 
 /** The mechanism; Kafka's own default, GSSAPI, is not spoken here, so it has to be said. Throws SettingsError. */
 export const mechanismOf = (settings: ClientSettings): Mechanism => {
-  const key = text(settings, "sasl.mechanism") === undefined && text(settings, "sasl.mechanisms") !== undefined ? "sasl.mechanisms" : "sasl.mechanism"
+  const key = text(settings, "sasl.mechanism") === undefined && text(settings, "sasl.mechanisms") !== undefined
+    ? "sasl.mechanisms"
+    : "sasl.mechanism"
   const given = text(settings, key)?.toUpperCase()
   const found = MECHANISMS.find((mechanism) => mechanism === given)
   if (found === undefined) throw wrongSetting(key, settings[key], MECHANISMS.join(", "))
@@ -33,7 +35,11 @@ export const jaasOf = (settings: ClientSettings, mechanism: Mechanism): JaasEntr
   if (line === undefined || line.trim() === "") return null
   const entry = parseJaas(line)
   if (entry.module !== MODULES[mechanism]) {
-    throw wrongSetting("sasl.jaas.config", line, `${MODULES[mechanism]} for sasl.mechanism ${mechanism} (it names ${entry.module})`)
+    throw wrongSetting(
+      "sasl.jaas.config",
+      line,
+      `${MODULES[mechanism]} for sasl.mechanism ${mechanism} (it names ${entry.module})`
+    )
   }
   return entry
 }
@@ -51,22 +57,30 @@ export const credentialsOf = (settings: ClientSettings, mechanism: Mechanism): C
   const where = `a value, or sasl.jaas.config with ${MODULES[mechanism]} required username="..." password="...";`
   if (username === undefined || username === "") throw wrongSetting("sasl.username", undefined, where)
   if (password === undefined) throw wrongSetting("sasl.password", undefined, where)
-  if (username.includes("\0") || password.includes("\0")) throw wrongSetting("sasl.username", username, "user and password without NUL characters")
+  if (username.includes("\0") || password.includes("\0"))
+    throw wrongSetting("sasl.username", username, "user and password without NUL characters")
   // The library escapes the first comma only (RFC 5802 wants all).
-  if (mechanism !== "PLAIN" && username.split(",").length > 2) throw wrongSetting("sasl.username", username, "at most one comma")
+  if (mechanism !== "PLAIN" && username.split(",").length > 2)
+    throw wrongSetting("sasl.username", username, "at most one comma")
   return { username, password }
 }
 
 const CLAIM = /^unsecuredLogin(String|Number|List)Claim_(.+)$/
 
 /** The claims of Kafka's unsecured login (OAuthBearerUnsecuredLoginCallbackHandler); null when it is not meant. */
-export const unsecuredClaims = (jaas: JaasEntry | null): { readonly claims: Readonly<Record<string, unknown>>; readonly lifetimeSeconds: number } | null => {
+export const unsecuredClaims = (
+  jaas: JaasEntry | null
+): { readonly claims: Readonly<Record<string, unknown>>; readonly lifetimeSeconds: number } | null => {
   const claims: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(jaas?.options ?? {})) {
     const found = CLAIM.exec(name)
     if (found === null) continue
     // A list's first character is its separator.
-    claims[found[2] as string] = found[1] === "Number" ? Number(value) : found[1] === "List" ? value.slice(1).split(value.slice(0, 1)) : value
+    claims[found[2] as string] = found[1] === "Number"
+      ? Number(value)
+      : found[1] === "List"
+      ? value.slice(1).split(value.slice(0, 1))
+      : value
   }
   if (Object.keys(claims).length === 0) return null
   return { claims, lifetimeSeconds: Number(jaas?.options["unsecuredLoginLifetimeSeconds"] ?? 3600) }
@@ -98,11 +112,26 @@ export const oidcOf = (settings: ClientSettings, jaas: JaasEntry | null): Oidc =
   const url = tokenUrl(settings)
   if (url.protocol === "file:") return { url, clientId: "", clientSecret: "", scope: null }
   const pick = (option: string, ...keys: ReadonlyArray<string>): string | undefined =>
-    keys.map((key) => secret(settings, key)).find((value) => value !== undefined && value !== "") ?? jaas?.options[option]
+    keys.map((key) => secret(settings, key)).find((value) => value !== undefined && value !== "") ??
+      jaas?.options[option]
   const clientId = pick("clientId", "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.id")
-  const clientSecret = pick("clientSecret", "sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.client.secret")
-  if (clientId === undefined) throw wrongSetting("sasl.oauthbearer.client.id", undefined, "the client id at the token endpoint (or clientId in sasl.jaas.config)")
-  if (clientSecret === undefined) throw wrongSetting("sasl.oauthbearer.client.secret", undefined, "the client's secret at the token endpoint (or clientSecret in sasl.jaas.config)")
+  const clientSecret = pick(
+    "clientSecret",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.client.secret"
+  )
+  if (clientId === undefined)
+    throw wrongSetting(
+      "sasl.oauthbearer.client.id",
+      undefined,
+      "the client id at the token endpoint (or clientId in sasl.jaas.config)"
+    )
+  if (clientSecret === undefined)
+    throw wrongSetting(
+      "sasl.oauthbearer.client.secret",
+      undefined,
+      "the client's secret at the token endpoint (or clientSecret in sasl.jaas.config)"
+    )
   return { url, clientId, clientSecret, scope: pick("scope", "sasl.oauthbearer.scope") ?? null }
 }
 
@@ -110,9 +139,15 @@ export const oidcOf = (settings: ClientSettings, jaas: JaasEntry | null): Oidc =
 export const extensionsOf = (settings: ClientSettings, jaas: JaasEntry | null): Readonly<Record<string, string>> => {
   const key = "sasl.oauthbearer.extensions"
   const given = (text(settings, key) ?? "").split(",").filter((pair) => pair !== "")
-  if (given.some((pair) => !pair.includes("="))) throw wrongSetting(key, settings[key], "name=value, several with commas between them")
-  const own = Object.entries(jaas?.options ?? {}).filter(([name]) => name.startsWith("extension_")).map(([name, value]) => [name.slice("extension_".length), value] as const)
-  return Object.fromEntries([...own, ...given.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)] as const)])
+  if (given.some((pair) => !pair.includes("=")))
+    throw wrongSetting(key, settings[key], "name=value, several with commas between them")
+  const own = Object.entries(jaas?.options ?? {}).filter(([name]) => name.startsWith("extension_")).map((
+    [name, value]
+  ) => [name.slice("extension_".length), value] as const)
+  return Object.fromEntries([
+    ...own,
+    ...given.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)] as const)
+  ])
 }
 
 const authority = (settings: ClientSettings): string | null => {
@@ -122,7 +157,11 @@ const authority = (settings: ClientSettings): string | null => {
   try {
     return readFileSync(path, "utf8")
   } catch (error) {
-    throw wrongSetting(key, path, `the path of a PEM file that can be read (${String((error as NodeJS.ErrnoException).code)})`)
+    throw wrongSetting(
+      key,
+      path,
+      `the path of a PEM file that can be read (${String((error as NodeJS.ErrnoException).code)})`
+    )
   }
 }
 
@@ -131,7 +170,11 @@ const tokenSource = (settings: ClientSettings, jaas: JaasEntry | null): TokenSou
   if (unsecured !== null) return unsecuredToken(unsecured.claims, unsecured.lifetimeSeconds)
   const oidc = oidcOf(settings, jaas)
   if (oidc.url.protocol === "file:") return tokenFile(oidc.url)
-  return tokenEndpoint({ ...oidc, ca: authority(settings), timeoutMs: integer(settings, "sasl.login.connect.timeout.ms", 10_000, 1, 600_000) })
+  return tokenEndpoint({
+    ...oidc,
+    ca: authority(settings),
+    timeoutMs: integer(settings, "sasl.login.connect.timeout.ms", 10_000, 1, 600_000)
+  })
 }
 
 /** SASL for these settings. Throws SettingsError. */

@@ -19,7 +19,8 @@ export interface Security {
 const PROTOCOLS: ReadonlyArray<SecurityProtocol> = ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 /** The protocol alone. Throws SettingsError. */
-export const securityProtocol = (settings: ClientSettings): SecurityProtocol => oneOf(settings, "security.protocol", "PLAINTEXT", PROTOCOLS)
+export const securityProtocol = (settings: ClientSettings): SecurityProtocol =>
+  oneOf(settings, "security.protocol", "PLAINTEXT", PROTOCOLS)
 
 /** Reads and checks everything at once, files too. Fails with SettingsError, naming the key. */
 export const parseSecurity = (settings: ClientSettings): Effect.Effect<Security, SettingsError> =>

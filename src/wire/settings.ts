@@ -78,11 +78,16 @@ export const integer = (settings: ClientSettings, key: string, fallback: number,
   return value
 }
 
-export const oneOf = <const T extends string>(settings: ClientSettings, key: string, fallback: T, allowed: ReadonlyArray<T>): T => {
+export const oneOf = <const T extends string>(
+  settings: ClientSettings,
+  key: string,
+  fallback: T,
+  allowed: ReadonlyArray<T>
+): T => {
   const given = text(settings, key)
   if (given === undefined) return fallback
   const found = allowed.find((a) => a.toLowerCase() === given.toLowerCase())
-  if (found === undefined) throw wrongSetting(key, settings[key], allowed.map((a) => (a === "" ? "\"\"" : a)).join(", "))
+  if (found === undefined) throw wrongSetting(key, settings[key], allowed.map((a) => (a === "" ? '""' : a)).join(", "))
   return found
 }
 
@@ -106,7 +111,8 @@ export const parseHostPort = (address: string): HostPort | null => {
   return port < 1 || port > 65535 ? null : { host: (found[1] ?? found[2]) as string, port }
 }
 
-export const showHostPort = ({ host, port }: HostPort): string => host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
+export const showHostPort = ({ host, port }: HostPort): string =>
+  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
 
 const bootstrapServers = (settings: ClientSettings): ReadonlyArray<HostPort> => {
   const key = "bootstrap.servers"
@@ -146,6 +152,7 @@ export const parseClientConfig = (settings: ClientSettings): Effect.Effect<Clien
       metadataMaxAgeMs: ms("metadata.max.age.ms", 300_000),
       idleMs: idle === -1 ? Infinity : idle,
       maxAnswerBytes: integer(settings, "receive.message.max.bytes", 268_435_456, 1_000, 1_073_741_824),
-      rebootstrap: oneOf(settings, "metadata.recovery.strategy", "rebootstrap", ["rebootstrap", "none"]) === "rebootstrap"
+      rebootstrap:
+        oneOf(settings, "metadata.recovery.strategy", "rebootstrap", ["rebootstrap", "none"]) === "rebootstrap"
     }
   })

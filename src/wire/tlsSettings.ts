@@ -8,7 +8,13 @@
  */
 import { X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { type ConnectionOptions, createSecureContext, getCACertificates, type SecureContextOptions, type SecureVersion } from "node:tls"
+import {
+  type ConnectionOptions,
+  createSecureContext,
+  getCACertificates,
+  type SecureContextOptions,
+  type SecureVersion
+} from "node:tls"
 import { type ClientSettings, oneOf, secret, text, wrongSetting } from "./settings.ts"
 
 type Store = { readonly kind: "pem"; readonly text: string } | { readonly kind: "pkcs12"; readonly bytes: Buffer }
@@ -21,7 +27,11 @@ const readBytes = (settings: ClientSettings, key: string, path: string): Buffer 
   try {
     return readFileSync(path)
   } catch (error) {
-    throw wrongSetting(key, settings[key], `the path of a file that can be read (${String((error as NodeJS.ErrnoException).code)})`)
+    throw wrongSetting(
+      key,
+      settings[key],
+      `the path of a file that can be read (${String((error as NodeJS.ErrnoException).code)})`
+    )
   }
 }
 
@@ -32,7 +42,11 @@ const readStore = (settings: ClientSettings, key: string): Store | null => {
   if (bytes.includes("-----BEGIN ")) return { kind: "pem", text: bytes.toString("utf8") }
   const magic = bytes.length >= 4 ? bytes.readUInt32BE(0) : 0
   if (magic === JKS_MAGIC || magic === JCEKS_MAGIC) {
-    throw wrongSetting(key, path, "a PEM or PKCS#12 file; this is a Java key store (JKS), convert it with: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12, then openssl pkcs12 -in FILE.p12 -out FILE.pem")
+    throw wrongSetting(
+      key,
+      path,
+      "a PEM or PKCS#12 file; this is a Java key store (JKS), convert it with: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12, then openssl pkcs12 -in FILE.p12 -out FILE.pem"
+    )
   }
   if (bytes[0] === DER_SEQUENCE) return { kind: "pkcs12", bytes }
   throw wrongSetting(key, path, "a PEM or PKCS#12 file")
@@ -62,7 +76,8 @@ const first = (...found: ReadonlyArray<() => string | null>): string | null => {
   return null
 }
 
-const CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g
+const CERTIFICATE =
+  /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g
 
 /** Node leaves out a certificate that it cannot read, without a word: each is read here first. */
 const checkedAuthorities = (settings: ClientSettings, key: string, pem: string | null): string | null => {
@@ -80,7 +95,8 @@ const checkedAuthorities = (settings: ClientSettings, key: string, pem: string |
 }
 
 const trusted = (settings: ClientSettings): string | null => {
-  const checked = (key: string, find: (key: string) => string | null) => () => checkedAuthorities(settings, key, find(key))
+  const checked = (key: string, find: (key: string) => string | null) => () =>
+    checkedAuthorities(settings, key, find(key))
   const fromDer = "openssl x509 -inform der -in FILE -out FILE.pem"
   return first(
     checked("ssl.ca.location", (key) => pemFile(settings, key, fromDer)),
@@ -106,7 +122,8 @@ const identity = (settings: ClientSettings): SecureContextOptions => {
     () => store?.text ?? null
   )
   if (cert === null && key === null) return {}
-  if (cert === null) throw wrongSetting("ssl.certificate.location", undefined, "the certificate of the private key that is set")
+  if (cert === null)
+    throw wrongSetting("ssl.certificate.location", undefined, "the certificate of the private key that is set")
   if (key === null) throw wrongSetting("ssl.key.location", undefined, "the private key of the certificate that is set")
   const passphrase = secret(settings, "ssl.key.password")
   return { cert, key, ...(passphrase === undefined ? {} : { passphrase }) }
@@ -118,26 +135,55 @@ const protocols = (settings: ClientSettings): SecureContextOptions => {
   const given = text(settings, "ssl.enabled.protocols")
   if (given === undefined || given === "") return {}
   const wanted = given.split(",").map((name) => VERSIONS.indexOf(name.trim() as SecureVersion))
-  if (wanted.includes(-1)) throw wrongSetting("ssl.enabled.protocols", given, `${VERSIONS.join(", ")}, several with commas between them`)
-  return { minVersion: VERSIONS[Math.min(...wanted)] as SecureVersion, maxVersion: VERSIONS[Math.max(...wanted)] as SecureVersion }
+  if (wanted.includes(-1))
+    throw wrongSetting("ssl.enabled.protocols", given, `${VERSIONS.join(", ")}, several with commas between them`)
+  return {
+    minVersion: VERSIONS[Math.min(...wanted)] as SecureVersion,
+    maxVersion: VERSIONS[Math.max(...wanted)] as SecureVersion
+  }
 }
 
 const ciphers = (settings: ClientSettings): SecureContextOptions => {
   const given = text(settings, "ssl.cipher.suites")
-  return given === undefined || given === "" ? {} : { ciphers: given.split(/[,:]/).map((name) => name.trim()).join(":") }
+  return given === undefined || given === ""
+    ? {}
+    : { ciphers: given.split(/[,:]/).map((name) => name.trim()).join(":") }
 }
 
 /** Which setting is to blame when OpenSSL refuses what it was given. */
 const blame = (settings: ClientSettings, error: NodeJS.ErrnoException) => {
   const words = `${error.code ?? ""} ${error.message}`.toLowerCase()
-  if (words.includes("cipher")) return wrongSetting("ssl.cipher.suites", settings["ssl.cipher.suites"], "names of cipher suites that OpenSSL knows")
-  if (words.includes("mac verify")) return wrongSetting("ssl.keystore.password", settings["ssl.keystore.password"], "the password of ssl.keystore.location")
+  if (words.includes("cipher"))
+    return wrongSetting("ssl.cipher.suites", settings["ssl.cipher.suites"], "names of cipher suites that OpenSSL knows")
+  if (words.includes("mac verify"))
+    return wrongSetting(
+      "ssl.keystore.password",
+      settings["ssl.keystore.password"],
+      "the password of ssl.keystore.location"
+    )
   if (/decrypt|passphrase|password|interrupted or cancelled/.test(words)) {
     return wrongSetting("ssl.key.password", settings["ssl.key.password"], "the password of the private key")
   }
-  if (words.includes("mismatch")) return wrongSetting("ssl.key.location", settings["ssl.key.location"] ?? "the private key", "the private key that belongs to the certificate")
-  const source = ["ssl.ca.location", "ssl.truststore.location", "ssl.truststore.certificates", "ssl.ca.pem", "ssl.certificate.location", "ssl.keystore.location", "ssl.keystore.certificate.chain"].find((key) => text(settings, key))
-  return wrongSetting(source ?? "ssl.ca.location", source === undefined ? undefined : settings[source], `certificates and keys that OpenSSL can read (${error.code ?? error.message})`)
+  if (words.includes("mismatch"))
+    return wrongSetting(
+      "ssl.key.location",
+      settings["ssl.key.location"] ?? "the private key",
+      "the private key that belongs to the certificate"
+    )
+  const source = [
+    "ssl.ca.location",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.keystore.location",
+    "ssl.keystore.certificate.chain"
+  ].find((key) => text(settings, key))
+  return wrongSetting(
+    source ?? "ssl.ca.location",
+    source === undefined ? undefined : settings[source],
+    `certificates and keys that OpenSSL can read (${error.code ?? error.message})`
+  )
 }
 
 /** Node's TLS options for these settings. Throws SettingsError. */
@@ -152,7 +198,11 @@ export const parseTls = (settings: ClientSettings): ConnectionOptions => {
   }
   try {
     const secureContext = createSecureContext(options)
-    return { secureContext, rejectUnauthorized: verify, ...(algorithm === "https" ? {} : { checkServerIdentity: () => undefined }) }
+    return {
+      secureContext,
+      rejectUnauthorized: verify,
+      ...(algorithm === "https" ? {} : { checkServerIdentity: () => undefined })
+    }
   } catch (error) {
     throw blame(settings, error as NodeJS.ErrnoException)
   }

@@ -21,8 +21,8 @@ const PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 const SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 const OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 /** Everything that a quoting mistake would break. */
-const PASSWORD = "se\"cr=et, \\o/;"
-const quoted = (value: string): string => `"${value.replaceAll("\\", "\\\\").replaceAll("\"", "\\\"")}"`
+const PASSWORD = 'se"cr=et, \\o/;'
+const quoted = (value: string): string => `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`
 
 let folder: string
 let authority: Authority
@@ -63,8 +63,24 @@ const addScramUser = async (user: string): Promise<void> => {
   const jars = (await exec(join(projectRoot, "scripts/kafka-jars.sh"), [versions.kafka])).stdout.trim()
   for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
     const config = `${mechanism}=[password=scram-secret]`
-    const args = ["--bootstrap-server", kafka.bootstrap, "--alter", "--add-config", config, "--entity-type", "users", "--entity-name", user]
-    await exec("java", ["-XX:TieredStopAtLevel=1", "-cp", `${jars}/libs/*`, "org.apache.kafka.tools.ConfigCommand", ...args])
+    const args = [
+      "--bootstrap-server",
+      kafka.bootstrap,
+      "--alter",
+      "--add-config",
+      config,
+      "--entity-type",
+      "users",
+      "--entity-name",
+      user
+    ]
+    await exec("java", [
+      "-XX:TieredStopAtLevel=1",
+      "-cp",
+      `${jars}/libs/*`,
+      "org.apache.kafka.tools.ConfigCommand",
+      ...args
+    ])
   }
 }
 
@@ -106,9 +122,11 @@ const at = (listener: (typeof LISTENERS)[number]["name"] | "PLAINTEXT", settings
   ...settings
 })
 
-const clusterId = (settings: ClientSettings) => Effect.scoped(Effect.flatMap(makeCluster("secure", settings), (cluster) => cluster.clusterId))
+const clusterId = (settings: ClientSettings) =>
+  Effect.scoped(Effect.flatMap(makeCluster("secure", settings), (cluster) => cluster.clusterId))
 
-const works = (settings: ClientSettings) => Effect.map(clusterId(settings), (id) => assert.strictEqual(id, kafka.clusterId))
+const works = (settings: ClientSettings) =>
+  Effect.map(clusterId(settings), (id) => assert.strictEqual(id, kafka.clusterId))
 
 /** The same settings, as librdkafka takes them. */
 const worksInLibrdkafka = (settings: ClientSettings) =>
@@ -123,7 +141,8 @@ const failsWith = (settings: ClientSettings, kind: "tls" | "authentication" | "c
     const error = yield* Effect.flip(clusterId(settings))
     assert.deepInclude(error, { _tag: "ConnectionError", kind })
     assert.match(error.message, words)
-    for (const secret of [PASSWORD, "scram-secret", "mirror-secret", "wrong secret"]) assert.notInclude(error.message, secret)
+    for (const secret of [PASSWORD, "scram-secret", "mirror-secret", "wrong secret"])
+      assert.notInclude(error.message, secret)
   })
 
 const trust = () => ({ "ssl.ca.location": authority.caFile })
@@ -147,10 +166,15 @@ describe("TLS", () => {
   it.live("does not trust an authority that it was not told of", () =>
     Effect.andThen(
       failsWith(at("TLS", { "security.protocol": "SSL" }), "tls", /ssl\.ca\.location/),
-      failsWith(at("TLS", { "security.protocol": "SSL", "ssl.ca.location": stranger.caFile }), "tls", /ssl\.ca\.location/)
+      failsWith(
+        at("TLS", { "security.protocol": "SSL", "ssl.ca.location": stranger.caFile }),
+        "tls",
+        /ssl\.ca\.location/
+      )
     ))
 
-  it.live("does not take a certificate that has expired", () => failsWith(at("EXPIRED", { "security.protocol": "SSL", ...trust() }), "tls", /expired/))
+  it.live("does not take a certificate that has expired", () =>
+    failsWith(at("EXPIRED", { "security.protocol": "SSL", ...trust() }), "tls", /expired/))
 
   it.live("checks the host name, unless told not to", () =>
     Effect.gen(function*() {
@@ -166,9 +190,21 @@ describe("TLS", () => {
     Effect.forEach([
       { "ssl.keystore.type": "PEM", "ssl.keystore.location": client.file },
       { "ssl.certificate.location": client.certificateFile, "ssl.key.location": client.keyFile },
-      { "ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": readFileSync(client.certificateFile, "utf8"), "ssl.keystore.key": readFileSync(client.keyFile, "utf8") },
-      { "ssl.certificate.location": client.certificateFile, "ssl.key.location": toEncryptedKey(client, "pass"), "ssl.key.password": "pass" },
-      { "ssl.keystore.type": "PKCS12", "ssl.keystore.location": toPkcs12(client, "pass"), "ssl.keystore.password": "pass" }
+      {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": readFileSync(client.certificateFile, "utf8"),
+        "ssl.keystore.key": readFileSync(client.keyFile, "utf8")
+      },
+      {
+        "ssl.certificate.location": client.certificateFile,
+        "ssl.key.location": toEncryptedKey(client, "pass"),
+        "ssl.key.password": "pass"
+      },
+      {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": toPkcs12(client, "pass"),
+        "ssl.keystore.password": "pass"
+      }
     ], (own) => {
       const settings = at("MUTUAL", { "security.protocol": "SSL", ...trust(), ...own })
       return Effect.andThen(works(settings), worksInLibrdkafka(settings))
@@ -178,7 +214,11 @@ describe("TLS", () => {
     Effect.gen(function*() {
       const settings = at("MUTUAL", { "security.protocol": "SSL", ...trust() })
       yield* failsWith(settings, "tls", /client certificate/)
-      yield* failsWith({ ...settings, "ssl.keystore.location": stranger.issue({ name: "client" }).file }, "tls", /client certificate/)
+      yield* failsWith(
+        { ...settings, "ssl.keystore.location": stranger.issue({ name: "client" }).file },
+        "tls",
+        /client certificate/
+      )
     }))
 
   it.live("says so when plain text meets a TLS port, and TLS a plain one", () =>
@@ -190,11 +230,19 @@ describe("TLS", () => {
 })
 
 describe("SASL", () => {
-  const scram = (mechanism: string) => ({ "sasl.mechanism": mechanism, "sasl.username": "alice", "sasl.password": "scram-secret" })
+  const scram = (mechanism: string) => ({
+    "sasl.mechanism": mechanism,
+    "sasl.username": "alice",
+    "sasl.password": "scram-secret"
+  })
 
   it.live("PLAIN works, over TLS and without, from a JAAS line with every awkward sign and from single settings", () =>
     Effect.forEach([
-      at("SASLTLS", { ...SASL_TLS(), "sasl.mechanism": "PLAIN", "sasl.jaas.config": `${PLAIN_MODULE} required username="alice" password=${quoted(PASSWORD)};` }),
+      at("SASLTLS", {
+        ...SASL_TLS(),
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": `${PLAIN_MODULE} required username="alice" password=${quoted(PASSWORD)};`
+      }),
       at("SASLPLAIN", { ...SASL, "sasl.mechanisms": "PLAIN", "sasl.username": "alice", "sasl.password": PASSWORD })
     ], (settings) => Effect.andThen(works(settings), worksInLibrdkafka(settings))))
 
@@ -226,7 +274,11 @@ describe("SASL", () => {
       })
       yield* works(settings)
       yield* worksInLibrdkafka(settings)
-      yield* failsWith({ ...settings, "sasl.oauthbearer.client.secret": "wrong secret" }, "authentication", /answered 401/)
+      yield* failsWith(
+        { ...settings, "sasl.oauthbearer.client.secret": "wrong secret" },
+        "authentication",
+        /answered 401/
+      )
     })))
 
   it.live("says which part is wrong: password, user, mechanism, token", () =>
@@ -235,8 +287,13 @@ describe("SASL", () => {
       yield* failsWith({ ...settings, "sasl.password": "wrong secret" }, "authentication", /SCRAM-SHA-256.*password/)
       yield* failsWith({ ...settings, "sasl.username": "nobody" }, "authentication", /user/)
       yield* failsWith({ ...settings, "sasl.mechanism": "PLAIN" }, "authentication", /PLAIN.*password/)
-      const expired = `${OAUTH_MODULE} required unsecuredLoginStringClaim_sub="alice" unsecuredLoginNumberClaim_exp="1000";`
-      yield* failsWith(at("SASLPLAIN", { ...SASL, "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": expired }), "authentication", /token/)
+      const expired =
+        `${OAUTH_MODULE} required unsecuredLoginStringClaim_sub="alice" unsecuredLoginNumberClaim_exp="1000";`
+      yield* failsWith(
+        at("SASLPLAIN", { ...SASL, "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": expired }),
+        "authentication",
+        /token/
+      )
     }))
 
   it.live("says so when a listener wants SASL and we come without, or TLS is missing", () =>
@@ -249,12 +306,20 @@ describe("SASL", () => {
   it.live("sessions that the broker limits are renewed on new connections, and no request fails for it (KIP-368)", () =>
     Effect.scoped(Effect.gen(function*() {
       const proxy = yield* countingProxy(Number((kafka.listeners["SHORT"] as string).split(":")[1]))
-      const settings = at("SHORT", { ...SASL, ...scram("SCRAM-SHA-512"), "bootstrap.servers": `127.0.0.1:${proxy.port}` })
+      const settings = at("SHORT", {
+        ...SASL,
+        ...scram("SCRAM-SHA-512"),
+        "bootstrap.servers": `127.0.0.1:${proxy.port}`
+      })
       const cluster = yield* makeCluster("short", settings)
       // Metadata would lead past the proxy, to the broker's own port.
-      const ask = cluster.request({ kind: "any" }, findCoordinator, { keyType: 0, coordinatorKeys: ["g"] }, { minVersion: 4 })
+      const ask = cluster.request({ kind: "any" }, findCoordinator, { keyType: 0, coordinatorKeys: ["g"] }, {
+        minVersion: 4
+      })
       yield* ask
-      yield* Effect.promise(() => until(() => Effect.runPromise(Effect.as(ask, proxy.connections() >= 3)), { what: "two further connections" }))
+      yield* Effect.promise(() =>
+        until(() => Effect.runPromise(Effect.as(ask, proxy.connections() >= 3)), { what: "two further connections" })
+      )
     })))
 })
 
@@ -264,12 +329,16 @@ const tokenServer: Effect.Effect<string, never, Scope.Scope> = Effect.map(
     Effect.promise(() =>
       new Promise<Server>((resolve) => {
         const server = createServer((request, response) => {
-          const basic = Buffer.from((request.headers.authorization ?? "").replace("Basic ", ""), "base64").toString("utf8")
+          const basic = Buffer.from((request.headers.authorization ?? "").replace("Basic ", ""), "base64").toString(
+            "utf8"
+          )
           if (request.method !== "POST" || basic !== "mirror:mirror-secret") return response.writeHead(401).end()
           const now = Math.floor(new Date().getTime() / 1000)
           const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
           const token = `${part({ alg: "none" })}.${part({ sub: "mirror", iat: now, exp: now + 300 })}.`
-          return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ access_token: token, token_type: "Bearer", expires_in: 300 }))
+          return response.writeHead(200, { "content-type": "application/json" }).end(
+            JSON.stringify({ access_token: token, token_type: "Bearer", expires_in: 300 })
+          )
         }).listen(0, "127.0.0.1", () => resolve(server))
       })
     ),
@@ -293,7 +362,11 @@ const countingProxy = (to: number) =>
       socket.pipe(other).pipe(socket)
     })
     const port = yield* Effect.acquireRelease(
-      Effect.promise(() => new Promise<number>((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port)))),
+      Effect.promise(() =>
+        new Promise<number>((resolve) =>
+          server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port))
+        )
+      ),
       () =>
         Effect.sync(() => {
           server.close()

@@ -35,13 +35,55 @@ const openssl = (...args: ReadonlyArray<string>): void => {
 export const makeAuthority = (folder: string, name: string): Authority => {
   const caKey = join(folder, `${name}.key`)
   const caFile = join(folder, `${name}.pem`)
-  openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", `/CN=${name}`, "-keyout", caKey, "-out", caFile)
+  openssl(
+    "req",
+    "-x509",
+    "-newkey",
+    "rsa:2048",
+    "-nodes",
+    "-days",
+    "2",
+    "-subj",
+    `/CN=${name}`,
+    "-keyout",
+    caKey,
+    "-out",
+    caFile
+  )
   const issue = ({ expired = false, name: own, subjectAltName }: CertificateOptions): Certificate => {
     const at = (ending: string) => join(folder, `${name}-${own}.${ending}`)
     const extensions = subjectAltName === undefined ? [] : ["-addext", `subjectAltName=${subjectAltName}`]
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", `/CN=${own}`, ...extensions, "-keyout", at("key"), "-out", at("csr"))
+    openssl(
+      "req",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-subj",
+      `/CN=${own}`,
+      ...extensions,
+      "-keyout",
+      at("key"),
+      "-out",
+      at("csr")
+    )
     const days = expired ? "-1" : "2"
-    openssl("x509", "-req", "-in", at("csr"), "-CA", caFile, "-CAkey", caKey, "-CAcreateserial", "-copy_extensions", "copyall", "-days", days, "-out", at("crt"))
+    openssl(
+      "x509",
+      "-req",
+      "-in",
+      at("csr"),
+      "-CA",
+      caFile,
+      "-CAkey",
+      caKey,
+      "-CAcreateserial",
+      "-copy_extensions",
+      "copyall",
+      "-days",
+      days,
+      "-out",
+      at("crt")
+    )
     writeFileSync(at("pem"), readFileSync(at("key"), "utf8") + readFileSync(at("crt"), "utf8"))
     return { file: at("pem"), keyFile: at("key"), certificateFile: at("crt") }
   }
@@ -51,7 +93,18 @@ export const makeAuthority = (folder: string, name: string): Authority => {
 /** The same key and certificate as a PKCS#12 store. */
 export const toPkcs12 = (certificate: Certificate, password: string): string => {
   const out = certificate.file.replace(/\.pem$/, ".p12")
-  openssl("pkcs12", "-export", "-inkey", certificate.keyFile, "-in", certificate.certificateFile, "-passout", `pass:${password}`, "-out", out)
+  openssl(
+    "pkcs12",
+    "-export",
+    "-inkey",
+    certificate.keyFile,
+    "-in",
+    certificate.certificateFile,
+    "-passout",
+    `pass:${password}`,
+    "-out",
+    out
+  )
   return out
 }
 

@@ -1,164 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { makeCluster } from "../../src/wire/clusterClient.ts"
-import type { BrokerNode } from "../../src/wire/cluster.ts"
-import { apiVersions } from "../../src/wire/messages/apiVersions.ts"
 import { describeCluster } from "../../src/wire/messages/describeCluster.ts"
 import { findCoordinator } from "../../src/wire/messages/findCoordinator.ts"
 import { metadata } from "../../src/wire/messages/metadata.ts"
-import { type Encoded, ZERO_UUID } from "../../src/wire/schema.ts"
+import { ZERO_UUID } from "../../src/wire/schema.ts"
 import { until } from "../kit/until.ts"
-import { answer, decodeRequest, fakeBroker, type FakeBroker, type FakeRequest, frame, type Handler, offer } from "./support/fakeBroker.ts"
-
-type MetadataValue = Encoded<typeof metadata.response.fields>
-const APIS = [metadata, findCoordinator, describeCluster]
-
-/** What the fake cluster says; tests change it as they go. */
-interface Script {
-  metadata: (request: FakeRequest) => Partial<MetadataValue>
-  brokers: () => ReadonlyArray<Pick<BrokerNode, "id" | "port">>
-  other: Handler
-}
-
-const scripted = (script: Partial<Script>): Handler => (request) => {
-  if (request.key === apiVersions.key) return offer(request, APIS)
-  if (request.key === metadata.key) {
-    return answer(request, metadata, {
-      brokers: (script.brokers?.() ?? []).map((b) => ({ nodeId: b.id, host: "127.0.0.1", port: b.port, rack: null })),
-      clusterId: "cluster-a",
-      controllerId: 1,
-      topics: [],
-      ...script.metadata?.(request)
-    })
-  }
-  return script.other?.(request)
-}
-
-const described = (request: FakeRequest, throttleTimeMs = 0, clusterId = "c") => answer(request, describeCluster, { throttleTimeMs, errorCode: 0, clusterId, brokers: [] })
-const ASK = { includeClusterAuthorizedOperations: false }
-const QUICK = { "retry.backoff.ms": 1, "retry.backoff.max.ms": 5, "reconnect.backoff.ms": 1, "reconnect.backoff.max.ms": 5 }
-
-const clientOf = (brokers: ReadonlyArray<FakeBroker>, settings = {}) =>
-  makeCluster("east", { "bootstrap.servers": brokers.map((b) => b.address).join(","), ...QUICK, ...settings })
-
-/** A free port that nothing listens on. */
-const deadBroker = Effect.gen(function*() {
-  const broker = yield* fakeBroker(() => undefined)
-  yield* broker.stop
-  return broker
-})
-
-const count = (broker: FakeBroker, key: number) => broker.requests.filter((request) => request.key === key).length
-
-describe("finding the cluster", () => {
-  it.live("works when only one of the bootstrap addresses is alive", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const alive = yield* fakeBroker(scripted({}))
-      const client = yield* clientOf([yield* deadBroker, alive, yield* deadBroker])
-      assert.strictEqual(yield* client.clusterId, "cluster-a")
-    })))
-
-  it.live("says that nothing listens when all are down, and how many were tried", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const client = yield* clientOf([yield* deadBroker, yield* deadBroker])
-      const error = yield* Effect.flip(client.clusterId)
-      assert.deepInclude(error, { _tag: "ConnectionError", kind: "refused", outcome: "unsent" })
-      assert.include(error.message, "no other of 2 addresses")
-    })))
-
-  it.live("goes on past an address that does not resolve or does not speak Kafka", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const web = yield* fakeBroker(() => Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"))
-      const alive = yield* fakeBroker(scripted({}))
-      for (let i = 0; i < 5; i++) {
-        const client = yield* makeCluster("east", { ...QUICK, "bootstrap.servers": `no-such-host.invalid:9092,${web.address},${alive.address}` })
-        assert.strictEqual(yield* client.clusterId, "cluster-a")
-      }
-    })))
-
-  it.live("fails with the settings' error before anything is connected", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const error = yield* Effect.flip(makeCluster("east", { "bootstrap.servers": "a:1", "request.timeout.ms": "x" }))
-      assert.strictEqual(error._tag, "SettingsError")
-    })))
-
-  it.live("starts again from bootstrap.servers when every broker it knew is gone", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const brokers = () => [{ id: 1, port: current.port }]
-      let current = yield* fakeBroker(scripted({ brokers, other: (request) => described(request) }))
-      const bootstrap = yield* fakeBroker(scripted({ brokers, other: (request) => described(request, 0, "asked the bootstrap address") }))
-      const client = yield* clientOf([bootstrap])
-      assert.strictEqual((yield* client.request({ kind: "broker", id: 1 }, describeCluster, ASK)).clusterId, "c")
-      yield* current.stop
-      current = yield* fakeBroker(scripted({ brokers, other: (request) => described(request, 0, "moved") }))
-      const moved = yield* client.retrying(client.request({ kind: "broker", id: 1 }, describeCluster, ASK))
-      assert.strictEqual(moved.clusterId, "moved")
-    })))
-
-  it.live("refuses to go on when the addresses lead to another cluster", () =>
-    Effect.scoped(Effect.gen(function*() {
-      let clusterId = "cluster-a"
-      const broker = yield* fakeBroker(scripted({ metadata: () => ({ clusterId }) }))
-      const client = yield* clientOf([broker])
-      yield* client.clusterId
-      clusterId = "cluster-b"
-      assert.include((yield* Effect.flip(client.allTopics)).message, "another cluster")
-    })))
-})
-
-describe("versions", () => {
-  it.live("fall back to what an old broker lists when it does not know our ApiVersions (KIP-511)", () =>
-    Effect.scoped(Effect.gen(function*() {
-      for (const listed of [[{ apiKey: 18, minVersion: 0, maxVersion: 2 }], []]) {
-        const asked: Array<number> = []
-        const broker = yield* fakeBroker((request) => {
-          if (request.key !== apiVersions.key) return scripted({})(request)
-          asked.push(request.version)
-          if (request.version > 2) return frame(request, apiVersions.response.encode(0, { errorCode: 35, apiKeys: listed }), false)
-          return answer(request, apiVersions, { errorCode: 0, apiKeys: [{ apiKey: 3, minVersion: 0, maxVersion: 8 }] })
-        })
-        const client = yield* clientOf([broker])
-        assert.strictEqual(yield* client.negotiate({ kind: "any" }, metadata), 8)
-        assert.deepStrictEqual(asked, [4, listed.length > 0 ? 2 : 0])
-      }
-    })))
-
-  it.live("that have nothing in common are an UnsupportedError that names both ranges, and nothing is sent", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const broker = yield* fakeBroker((request) => offer(request, [{ key: 60, versions: { min: 9, max: 10 } }]))
-      const client = yield* clientOf([broker])
-      const error = yield* Effect.flip(client.request({ kind: "any" }, describeCluster, ASK))
-      assert.deepInclude(error, { _tag: "UnsupportedError", api: "DescribeCluster" })
-      assert.match(error.message, /9 to 10.*0 to 2/)
-      const missing = yield* Effect.flip(client.request({ kind: "any" }, findCoordinator, {}))
-      assert.include(missing.message, "does not offer FindCoordinator")
-      assert.strictEqual(count(broker, 60) + count(broker, 10), 0)
-    })))
-
-  it.live("can be held up and down by the caller, who may look at what was chosen", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const broker = yield* fakeBroker(scripted({ other: (request) => described(request, 0, String(request.version)) }))
-      const client = yield* clientOf([broker])
-      const ask = (options: object) => Effect.map(client.request({ kind: "any" }, describeCluster, (version) => (version > 0 ? { ...ASK, endpointType: 1 } : ASK), options), (a) => a.clusterId)
-      assert.deepStrictEqual([yield* ask({}), yield* ask({ maxVersion: 1 }), yield* ask({ minVersion: 2 })], ["2", "1", "2"])
-      assert.strictEqual((yield* Effect.flip(ask({ minVersion: 3 })))._tag, "UnsupportedError")
-    })))
-
-  it.live("of features are the finalized ones, and are not kept while a broker does not know them yet", () =>
-    Effect.scoped(Effect.gen(function*() {
-      let epoch = -1
-      const broker = yield* fakeBroker((request) => {
-        const finalizedFeatures = epoch < 0 ? [] : [{ name: "share.version", maxVersionLevel: 2, minVersionLevel: 1 }]
-        return offer(request, APIS, { finalizedFeaturesEpoch: epoch, finalizedFeatures })
-      })
-      const client = yield* clientOf([broker])
-      assert.strictEqual((yield* client.features).size, 0)
-      epoch = 7
-      assert.deepStrictEqual([...(yield* client.features)], [["share.version", 2]])
-      yield* client.features
-      assert.strictEqual(count(broker, 18), 3, "one for the connection, one for each answer that was not kept")
-    })))
-})
+import { answer, decodeRequest, fakeBroker } from "./support/fakeBroker.ts"
+import { ASK, clientOf, count, described, scripted } from "./support/fakeCluster.ts"
 
 describe("connections", () => {
   it.live("are one per broker and purpose, opened once for all who wait", () =>
@@ -176,11 +24,16 @@ describe("connections", () => {
 
   it.live("of one purpose do not wait for another's long poll", () =>
     Effect.scoped(Effect.gen(function*() {
-      const broker = yield* fakeBroker(scripted({ other: (request) => (request.connection === 1 ? undefined : described(request)) }))
+      const broker = yield* fakeBroker(
+        scripted({ other: (request) => (request.connection === 1 ? undefined : described(request)) })
+      )
       const client = yield* clientOf([broker])
       yield* Effect.forkChild(client.request({ kind: "any" }, describeCluster, ASK, { purpose: "poll" }))
       yield* Effect.promise(() => until(() => count(broker, 60) === 1, { what: "the long poll" }))
-      assert.strictEqual((yield* client.request({ kind: "any" }, describeCluster, ASK, { purpose: "produce" })).clusterId, "c")
+      assert.strictEqual(
+        (yield* client.request({ kind: "any" }, describeCluster, ASK, { purpose: "produce" })).clusterId,
+        "c"
+      )
     })))
 
   it.live("that broke are opened again by the next request, and the one under way is not sent twice", () =>
@@ -206,7 +59,9 @@ describe("connections", () => {
       const client = yield* clientOf([broker], { "connections.max.idle.ms": 100 })
       const ask = client.request({ kind: "any" }, describeCluster, ASK)
       yield* ask
-      yield* Effect.promise(() => until(() => broker.openConnections() === 0, { what: "the idle connection to be closed" }))
+      yield* Effect.promise(() =>
+        until(() => broker.openConnections() === 0, { what: "the idle connection to be closed" })
+      )
       yield* ask
       assert.strictEqual(broker.connections(), 2)
     })))
@@ -229,14 +84,20 @@ describe("connections", () => {
     Effect.scoped(Effect.gen(function*() {
       const silent = yield* fakeBroker(() => undefined)
       const client = yield* clientOf([silent], { "request.timeout.ms": 80, "socket.connection.setup.timeout.ms": 80 })
-      assert.deepInclude(yield* Effect.flip(client.request({ kind: "any" }, describeCluster, ASK)), { _tag: "ConnectionError", kind: "timeout" })
+      assert.deepInclude(yield* Effect.flip(client.request({ kind: "any" }, describeCluster, ASK)), {
+        _tag: "ConnectionError",
+        kind: "timeout"
+      })
     })))
 
   it.live("send nothing more while the broker's quota says so (KIP-219), on that purpose only", () =>
     Effect.scoped(Effect.gen(function*() {
-      const broker = yield* fakeBroker(scripted({ other: (request) => described(request, request.connection === 1 ? 3_600_000 : 0) }))
+      const broker = yield* fakeBroker(
+        scripted({ other: (request) => described(request, request.connection === 1 ? 3_600_000 : 0) })
+      )
       const client = yield* clientOf([broker])
-      const ask = (purpose: string) => client.request({ kind: "any" }, describeCluster, ASK, { purpose, timeoutMs: 200 })
+      const ask = (purpose: string) =>
+        client.request({ kind: "any" }, describeCluster, ASK, { purpose, timeoutMs: 200 })
       yield* ask("produce")
       const error = yield* Effect.flip(ask("produce"))
       assert.deepInclude(error, { _tag: "ConnectionError", kind: "timeout", outcome: "unsent" })
@@ -252,7 +113,14 @@ const topicNamed = (name: string, leaderId: number, leaderEpoch: number, topicId
   topicId,
   isInternal: false,
   topicAuthorizedOperations: -2147483648,
-  partitions: [{ errorCode: leaderId < 0 ? 5 : 0, partitionIndex: 0, leaderId, leaderEpoch, replicaNodes: [1], isrNodes: [1] }]
+  partitions: [{
+    errorCode: leaderId < 0 ? 5 : 0,
+    partitionIndex: 0,
+    leaderId,
+    leaderEpoch,
+    replicaNodes: [1],
+    isrNodes: [1]
+  }]
 })
 
 describe("leaders and coordinators", () => {
@@ -260,7 +128,11 @@ describe("leaders and coordinators", () => {
     Effect.scoped(Effect.gen(function*() {
       const leaders = [-1, -1, 1, 2]
       let asked = 0
-      const broker = yield* fakeBroker(scripted({ metadata: () => ({ topics: [topicNamed("t", leaders[Math.min(asked, 3)] as number, 5 + asked++)] }) }))
+      const broker = yield* fakeBroker(
+        scripted({
+          metadata: () => ({ topics: [topicNamed("t", leaders[Math.min(asked, 3)] as number, 5 + asked++)] })
+        })
+      )
       const client = yield* clientOf([broker])
       assert.strictEqual((yield* client.leader("t", 0)).leader, 1)
       assert.strictEqual((yield* client.leader("t", 0)).leader, 1)
@@ -292,7 +164,10 @@ describe("leaders and coordinators", () => {
       assert.deepStrictEqual([...(yield* client.topics(["t", "gone"])).keys()], ["t"])
       const error = yield* Effect.flip(client.topics(["t", "secret"]))
       assert.deepInclude(error, { _tag: "BrokerError", code: 29, subject: "topic secret" })
-      assert.isFalse(broker.requests.some((r) => r.key === metadata.key && decodeRequest(r, metadata).allowAutoTopicCreation), "asking must not create topics")
+      assert.isFalse(
+        broker.requests.some((r) => r.key === metadata.key && decodeRequest(r, metadata).allowAutoTopicCreation),
+        "asking must not create topics"
+      )
     })))
 
   it.live("a topic is known by its id, asked when unknown, null when gone", () =>
@@ -301,7 +176,13 @@ describe("leaders and coordinators", () => {
       const broker = yield* fakeBroker(scripted({
         metadata: (request) => {
           const id = decodeRequest(request, metadata).topics?.[0]?.topicId
-          return { topics: [id === ID ? topicNamed("t", 1, 0) : { ...topicNamed("", 1, 0, id), name: null, errorCode: 100, partitions: [] }] }
+          return {
+            topics: [
+              id === ID
+                ? topicNamed("t", 1, 0)
+                : { ...topicNamed("", 1, 0, id), name: null, errorCode: 100, partitions: [] }
+            ]
+          }
         }
       }))
       const client = yield* clientOf([broker])
@@ -319,7 +200,16 @@ describe("leaders and coordinators", () => {
         other: (request) => {
           const errorCode = errors.shift() ?? 0
           const [key] = decodeRequest(request, findCoordinator).coordinatorKeys
-          return answer(request, findCoordinator, { coordinators: [{ key: key as string, nodeId: 9, host: "127.0.0.1", port: coordinator.port, errorCode, errorMessage: null }] })
+          return answer(request, findCoordinator, {
+            coordinators: [{
+              key: key as string,
+              nodeId: 9,
+              host: "127.0.0.1",
+              port: coordinator.port,
+              errorCode,
+              errorMessage: null
+            }]
+          })
         }
       }))
       const client = yield* clientOf([broker])
@@ -336,7 +226,10 @@ describe("leaders and coordinators", () => {
   it.live("a coordinator that one may not ask for is the broker's error, with the group's name", () =>
     Effect.scoped(Effect.gen(function*() {
       const broker = yield* fakeBroker(scripted({
-        other: (request) => answer(request, findCoordinator, { coordinators: [{ key: "g", nodeId: -1, host: "", port: -1, errorCode: 30, errorMessage: null }] })
+        other: (request) =>
+          answer(request, findCoordinator, {
+            coordinators: [{ key: "g", nodeId: -1, host: "", port: -1, errorCode: 30, errorMessage: null }]
+          })
       }))
       const client = yield* clientOf([broker])
       const error = yield* Effect.flip(client.request({ kind: "group", key: "g" }, describeCluster, ASK))

@@ -14,14 +14,19 @@ const LONG_MS = 50_000
 const link = (port: number, host = "127.0.0.1") =>
   openLink({ host, port, clientId: "test", connectTimeoutMs: LONG_MS, maxAnswerBytes: 1_000_000, security: PLAIN })
 
-const linkTo = (handler: Handler) => Effect.flatMap(fakeBroker(handler), (broker) => Effect.map(link(broker.port), (opened) => ({ broker, opened })))
+const linkTo = (handler: Handler) =>
+  Effect.flatMap(fakeBroker(handler), (broker) => Effect.map(link(broker.port), (opened) => ({ broker, opened })))
 
-const ask = (opened: Link, key = "k", timeoutMs = LONG_MS) => opened.send(findCoordinator, 4, { coordinatorKeys: [key] }, timeoutMs)
+const ask = (opened: Link, key = "k", timeoutMs = LONG_MS) =>
+  opened.send(findCoordinator, 4, { coordinatorKeys: [key] }, timeoutMs)
 
 const found = (request: FakeRequest, host: string) =>
-  answer(request, findCoordinator, { coordinators: [{ key: "k", nodeId: 1, host, port: 1, errorCode: 0, errorMessage: null }] })
+  answer(request, findCoordinator, {
+    coordinators: [{ key: "k", nodeId: 1, host, port: 1, errorCode: 0, errorMessage: null }]
+  })
 
-const keyOf = (request: FakeRequest) => findCoordinator.request.decode(request.version, request.body).coordinatorKeys[0] as string
+const keyOf = (request: FakeRequest) =>
+  findCoordinator.request.decode(request.version, request.body).coordinatorKeys[0] as string
 
 /** The failure of one request to a server that does this with it. */
 const failureOf = (handler: Handler) =>
@@ -45,7 +50,10 @@ describe("a connection", () => {
   it.live("takes an answer that comes byte by byte, and one whose header has tagged fields nobody knows", () =>
     Effect.scoped(Effect.gen(function*() {
       const { opened } = yield* linkTo((request) => {
-        const whole = frame(request, [Buffer.from([1, 9, 2, 0xab, 0xcd]), ...findCoordinator.response.encode(4, { coordinators: [] })], false)
+        const whole = frame(request, [
+          Buffer.from([1, 9, 2, 0xab, 0xcd]),
+          ...findCoordinator.response.encode(4, { coordinators: [] })
+        ], false)
         for (const byte of whole) request.socket.write(Buffer.from([byte]))
       })
       assert.deepStrictEqual((yield* ask(opened)).coordinators, [])
@@ -57,8 +65,11 @@ describe("a connection", () => {
       const { opened } = yield* linkTo((request) => {
         if (++seen === 20) request.socket.destroy()
       })
-      const errors = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.flip(ask(opened)), { concurrency: "unbounded" })
-      for (const error of errors) assert.deepInclude(error, { _tag: "ConnectionError", kind: "closed", outcome: "unknown" })
+      const errors = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.flip(ask(opened)), {
+        concurrency: "unbounded"
+      })
+      for (const error of errors)
+        assert.deepInclude(error, { _tag: "ConnectionError", kind: "closed", outcome: "unknown" })
     })))
 
   it.live("that ends in the middle of an answer is a lost connection, with unknown outcome", () =>
@@ -84,7 +95,9 @@ describe("a connection", () => {
 
   it.live("does not believe an answer to a request that nobody asked", () =>
     Effect.gen(function*() {
-      const error = yield* failureOf((request) => found({ ...request, correlationId: request.correlationId + 1000 }, "h"))
+      const error = yield* failureOf((request) =>
+        found({ ...request, correlationId: request.correlationId + 1000 }, "h")
+      )
       assert.strictEqual(error._tag, "ProtocolError")
       assert.include(error.message, "correlation id")
     }))
@@ -104,7 +117,10 @@ describe("a connection", () => {
 
   it.live("says so when the other side speaks HTTP, SSH or TLS", () =>
     Effect.gen(function*() {
-      assert.include((yield* failureOf(() => Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"))).message, "it speaks HTTP")
+      assert.include(
+        (yield* failureOf(() => Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"))).message,
+        "it speaks HTTP"
+      )
       assert.include((yield* failureOf(() => Buffer.from("SSH-2.0-OpenSSH_9.6\r\n"))).message, "it speaks SSH")
       const tls = yield* failureOf(() => Buffer.from([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x50]))
       assert.deepInclude(tls, { _tag: "ConnectionError", kind: "tls" })
@@ -130,7 +146,12 @@ describe("a connection", () => {
       const broker = yield* fakeBroker(() => undefined)
       yield* broker.stop
       const refused = yield* Effect.flip(link(broker.port))
-      assert.deepInclude(refused, { _tag: "ConnectionError", kind: "refused", outcome: "unsent", address: broker.address })
+      assert.deepInclude(refused, {
+        _tag: "ConnectionError",
+        kind: "refused",
+        outcome: "unsent",
+        address: broker.address
+      })
       const nowhere = yield* Effect.flip(link(9092, "no-such-host.invalid"))
       assert.deepInclude(nowhere, { _tag: "ConnectionError", kind: "resolve", outcome: "unsent" })
     })))
@@ -139,7 +160,13 @@ describe("a connection", () => {
     Effect.scoped(Effect.gen(function*() {
       // Listens, and never says a word: TLS waits for the other side's greeting.
       const silent = yield* fakeBroker(() => undefined)
-      const options = { host: "127.0.0.1", port: silent.port, clientId: "test", maxAnswerBytes: 1_000, connectTimeoutMs: 100 }
+      const options = {
+        host: "127.0.0.1",
+        port: silent.port,
+        clientId: "test",
+        maxAnswerBytes: 1_000,
+        connectTimeoutMs: 100
+      }
       const error = yield* Effect.flip(openLink({ ...options, security: { protocol: "SSL", tls: {}, sasl: null } }))
       assert.deepInclude(error, { _tag: "ConnectionError", kind: "timeout", outcome: "unsent" })
       yield* Effect.promise(() => until(() => silent.openConnections() === 0, { what: "the socket to be closed" }))
@@ -148,8 +175,16 @@ describe("a connection", () => {
   it.live("that is interrupted while it opens leaves no socket behind", () =>
     Effect.gen(function*() {
       const silent = yield* fakeBroker(() => undefined)
-      const options = { host: "127.0.0.1", port: silent.port, clientId: "test", maxAnswerBytes: 1_000, connectTimeoutMs: LONG_MS }
-      const opening = yield* Effect.forkChild(Effect.scoped(openLink({ ...options, security: { protocol: "SSL", tls: {}, sasl: null } })))
+      const options = {
+        host: "127.0.0.1",
+        port: silent.port,
+        clientId: "test",
+        maxAnswerBytes: 1_000,
+        connectTimeoutMs: LONG_MS
+      }
+      const opening = yield* Effect.forkChild(
+        Effect.scoped(openLink({ ...options, security: { protocol: "SSL", tls: {}, sasl: null } }))
+      )
       yield* Effect.promise(() => until(() => silent.openConnections() === 1, { what: "the connection" }))
       yield* Fiber.interrupt(opening)
       yield* Effect.promise(() => until(() => silent.openConnections() === 0, { what: "the socket to be closed" }))
@@ -188,7 +223,9 @@ describe("a connection", () => {
   it.live("a request that cannot be encoded is a typed failure and leaves the connection alone", () =>
     Effect.scoped(Effect.gen(function*() {
       const { opened } = yield* linkTo((request) => found(request, "h"))
-      const error = yield* Effect.flip(opened.send(metadata, 3, { topics: null, allowAutoTopicCreation: false }, LONG_MS))
+      const error = yield* Effect.flip(
+        opened.send(metadata, 3, { topics: null, allowAutoTopicCreation: false }, LONG_MS)
+      )
       assert.strictEqual(error._tag, "ProtocolError")
       assert.isTrue(opened.isOpen)
       assert.strictEqual((yield* ask(opened)).coordinators.length, 1)
@@ -196,7 +233,9 @@ describe("a connection", () => {
 
   it.live("skips the tag section of a flexible answer's header", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { opened } = yield* linkTo((request) => answer(request, describeCluster, { errorCode: 0, clusterId: "c", brokers: [] }))
+      const { opened } = yield* linkTo((request) =>
+        answer(request, describeCluster, { errorCode: 0, clusterId: "c", brokers: [] })
+      )
       const described = yield* opened.send(describeCluster, 0, { includeClusterAuthorizedOperations: false }, LONG_MS)
       assert.strictEqual(described.clusterId, "c")
     })))
@@ -205,7 +244,11 @@ describe("a connection", () => {
     Effect.scoped(Effect.gen(function*() {
       const server = createServer({ allowHalfOpen: true }, (socket) => socket.on("error", () => undefined).end())
       const port = yield* Effect.acquireRelease(
-        Effect.promise(() => new Promise<number>((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port)))),
+        Effect.promise(() =>
+          new Promise<number>((resolve) =>
+            server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port))
+          )
+        ),
         () => Effect.sync(() => server.close())
       )
       const error = yield* Effect.flip(Effect.flatMap(link(port), (opened) => ask(opened)))

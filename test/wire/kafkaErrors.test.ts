@@ -33,8 +33,12 @@ const javaErrors = (): ReadonlyArray<JavaError> => {
   const folder = mkdtempSync(join(tmpdir(), "onceover-errors-"))
   try {
     writeFileSync(join(folder, "ListErrors.java"), program)
-    const kafka = execFileSync(join(projectRoot, "scripts/kafka-jars.sh"), [versions.kafka], { encoding: "utf8" }).trim()
-    const printed = execFileSync("java", ["-cp", `${kafka}/libs/*`, join(folder, "ListErrors.java")], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+    const kafka = execFileSync(join(projectRoot, "scripts/kafka-jars.sh"), [versions.kafka], { encoding: "utf8" })
+      .trim()
+    const printed = execFileSync("java", ["-cp", `${kafka}/libs/*`, join(folder, "ListErrors.java")], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"]
+    })
     return printed.trim().split("\n").map((line) => {
       const [code, name, kind] = line.split(" ")
       return { code: Number(code), name: name as string, kind: kind ?? "" }
@@ -58,7 +62,10 @@ describe("Kafka's error codes", () => {
   it("are those of the Java enum, all of them, with its names and its idea of what may be tried again", () => {
     const java = javaErrors()
     assert.isAbove(java.length, 130)
-    assert.deepStrictEqual([...KAFKA_ERRORS.keys()].sort((a, b) => a - b), java.map((e) => e.code).sort((a, b) => a - b))
+    assert.deepStrictEqual(
+      [...KAFKA_ERRORS.keys()].sort((a, b) => a - b),
+      java.map((e) => e.code).sort((a, b) => a - b)
+    )
     for (const { code, kind, name } of java) {
       const ours = kafkaError(code)
       assert.strictEqual(ours.name, name)

@@ -6,8 +6,19 @@ import { ZERO_UUID } from "../../src/wire/schema.ts"
 const ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 const OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 
-const partition = (n: number, leader: number, leaderEpoch: number): PartitionMetadata => ({ partition: n, leader, leaderEpoch, replicas: [1, 2], isr: [1, 2] })
-const topic = (id: string, ...partitions: ReadonlyArray<PartitionMetadata>): TopicMetadata => ({ name: "t", id, internal: false, partitions })
+const partition = (n: number, leader: number, leaderEpoch: number): PartitionMetadata => ({
+  partition: n,
+  leader,
+  leaderEpoch,
+  replicas: [1, 2],
+  isr: [1, 2]
+})
+const topic = (id: string, ...partitions: ReadonlyArray<PartitionMetadata>): TopicMetadata => ({
+  name: "t",
+  id,
+  internal: false,
+  partitions
+})
 const leaders = (cache: MetadataCache) => cache.topic("t", 0)?.partitions.map((p) => [p.leader, p.leaderEpoch])
 
 const cached = (...partitions: ReadonlyArray<PartitionMetadata>) => {
@@ -55,7 +66,8 @@ describe("the metadata cache", () => {
 
   it("learns a leader from another answer only when its epoch is newer", () => {
     const cache = cached(partition(0, 1, 5))
-    for (const wrong of [{ id: 2, epoch: 5 }, { id: 2, epoch: 4 }, { id: -1, epoch: 9 }]) cache.learnLeader("t", 0, wrong)
+    for (const wrong of [{ id: 2, epoch: 5 }, { id: 2, epoch: 4 }, { id: -1, epoch: 9 }])
+      cache.learnLeader("t", 0, wrong)
     assert.deepStrictEqual(leaders(cache), [[1, 5]])
     cache.learnLeader("t", 0, { id: 2, epoch: 6 })
     cache.learnLeader("t", 7, { id: 2, epoch: 6 })

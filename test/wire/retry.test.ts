@@ -7,7 +7,8 @@ import { KAFKA_ERRORS } from "../../src/wire/kafkaErrors.ts"
 import { backoffCeilingMs, backoffMs, nowMs, passesByItself, retryWithin } from "../../src/wire/retry.ts"
 
 const broker = (code: number) => new BrokerError({ api: "Produce", code, subject: "t-0", detail: null })
-const connection = (kind: ConnectionError["kind"]) => new ConnectionError({ address: "a:1", kind, outcome: "unknown", what: "x" })
+const connection = (kind: ConnectionError["kind"]) =>
+  new ConnectionError({ address: "a:1", kind, outcome: "unknown", what: "x" })
 const NOT_LEADER = broker(6)
 const options = { timeoutMs: 10_000, backoffMs: 100, backoffMaxMs: 1_000 }
 
@@ -33,9 +34,14 @@ const runOut = <A, E>(effect: Effect.Effect<A, E>) =>
 describe("trying again", () => {
   it("is for what passes by itself: by class, and a lost connection", () => {
     for (const { class: class_, code } of KAFKA_ERRORS.values()) {
-      assert.strictEqual(passesByItself(broker(code)), ["retriable", "refresh", "coordinator"].includes(class_), String(code))
+      assert.strictEqual(
+        passesByItself(broker(code)),
+        ["retriable", "refresh", "coordinator"].includes(class_),
+        String(code)
+      )
     }
-    for (const kind of ["refused", "closed", "timeout", "resolve"] as const) assert.isTrue(passesByItself(connection(kind)))
+    for (const kind of ["refused", "closed", "timeout", "resolve"] as const)
+      assert.isTrue(passesByItself(connection(kind)))
     for (const kind of ["tls", "authentication"] as const) assert.isFalse(passesByItself(connection(kind)))
     assert.isFalse(passesByItself(new ProtocolError({ what: "x" })))
     assert.isFalse(passesByItself(new UnsupportedError({ api: "x", what: "x" })))
@@ -60,7 +66,9 @@ describe("trying again", () => {
 
   it.effect("never runs past its time, and reports the last real failure", () =>
     Effect.gen(function*() {
-      const { effect, tries } = yield* failing(Array.from({ length: 1000 }, (_, i) => (i % 2 === 0 ? NOT_LEADER : connection("refused"))))
+      const { effect, tries } = yield* failing(
+        Array.from({ length: 1000 }, (_, i) => (i % 2 === 0 ? NOT_LEADER : connection("refused")))
+      )
       const result = yield* runOut(retryWithin(effect, options))
       const made = yield* Ref.get(tries)
       assert.strictEqual(result._tag, "Failure")
@@ -71,7 +79,10 @@ describe("trying again", () => {
   it.effect("cuts off a try that hangs, with the failure that was seen before", () =>
     Effect.gen(function*() {
       const tries = yield* Ref.make(0)
-      const hanging = Effect.flatMap(Ref.updateAndGet(tries, (n) => n + 1), (n) => (n === 1 ? Effect.fail(NOT_LEADER) : Effect.never))
+      const hanging = Effect.flatMap(
+        Ref.updateAndGet(tries, (n) => n + 1),
+        (n) => (n === 1 ? Effect.fail(NOT_LEADER) : Effect.never)
+      )
       const fiber = yield* Effect.forkChild(Effect.flip(retryWithin(hanging, options)))
       yield* TestClock.adjust(options.timeoutMs)
       assert.strictEqual(yield* Fiber.join(fiber), NOT_LEADER)
@@ -87,7 +98,14 @@ describe("trying again", () => {
 
   it.effect("waits a random share of a ceiling that doubles up to its maximum", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual([0, 1, 2, 3, 4, 400].map((n) => backoffCeilingMs(n, 100, 1_000)), [100, 200, 400, 800, 1_000, 1_000])
+      assert.deepStrictEqual([0, 1, 2, 3, 4, 400].map((n) => backoffCeilingMs(n, 100, 1_000)), [
+        100,
+        200,
+        400,
+        800,
+        1_000,
+        1_000
+      ])
       const waits = yield* Effect.forEach(Array.from({ length: 500 }), () => backoffMs(2, 100, 1_000))
       assert.isAtMost(Math.max(...waits), 400)
       assert.isBelow(Math.min(...waits), 40)

@@ -8,15 +8,25 @@ import type { SaslConfig } from "../../src/wire/sasl.ts"
 import { answer, decodeRequest, fakeBroker, type FakeRequest, type Handler, offer } from "./support/fakeBroker.ts"
 
 const SCRAM: SaslConfig = { mechanism: "SCRAM-SHA-256", username: "a=b,c", password: "hunter2" }
-const BEARER: SaslConfig = { mechanism: "OAUTHBEARER", token: () => Promise.resolve("hunter2"), extensions: { pool: "7" } }
+const BEARER: SaslConfig = {
+  mechanism: "OAUTHBEARER",
+  token: () => Promise.resolve("hunter2"),
+  extensions: { pool: "7" }
+}
 
 const reply = (request: FakeRequest, authBytes: string, errorCode = 0) =>
-  answer(request, saslAuthenticate, { errorCode, errorMessage: errorCode === 0 ? null : "no such user", authBytes: Buffer.from(authBytes), sessionLifetimeMs: 0 })
+  answer(request, saslAuthenticate, {
+    errorCode,
+    errorMessage: errorCode === 0 ? null : "no such user",
+    authBytes: Buffer.from(authBytes),
+    sessionLifetimeMs: 0
+  })
 
 /** Runs the handshake; `authenticate` answers each SaslAuthenticate. */
 const saslServer = (authenticate: Handler): Handler => (request) => {
   if (request.key === apiVersions.key) return offer(request, [saslHandshake, saslAuthenticate])
-  if (request.key === saslHandshake.key) return answer(request, saslHandshake, { errorCode: 0, mechanisms: ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"] })
+  if (request.key === saslHandshake.key)
+    return answer(request, saslHandshake, { errorCode: 0, mechanisms: ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"] })
   return authenticate(request)
 }
 
@@ -64,17 +74,23 @@ describe("SASL", () => {
     Effect.gen(function*() {
       for (const last of ["v=AAAA", "", "e=other-error"]) {
         let step = 0
-        const error = yield* failure(SCRAM, saslServer((request) => reply(request, step++ === 0 ? `r=${nonceOf(request)}1,s=c2FsdA==,i=4096` : last)))
+        const error = yield* failure(
+          SCRAM,
+          saslServer((request) => reply(request, step++ === 0 ? `r=${nonceOf(request)}1,s=c2FsdA==,i=4096` : last))
+        )
         assert.strictEqual((error as { kind: string }).kind, "authentication")
       }
     }))
 
   it.live("an OAUTHBEARER refusal is one failure, whose words are not repeated", () =>
     Effect.gen(function*() {
-      const error = yield* failure(BEARER, saslServer((request) => {
-        assert.strictEqual(sent(request), "n,,\x01auth=Bearer hunter2\x01pool=7\x01\x01")
-        return reply(request, `{"status":"invalid_token"}`)
-      }))
+      const error = yield* failure(
+        BEARER,
+        saslServer((request) => {
+          assert.strictEqual(sent(request), "n,,\x01auth=Bearer hunter2\x01pool=7\x01\x01")
+          return reply(request, `{"status":"invalid_token"}`)
+        })
+      )
       assert.include(error.message, "does not accept the token")
     }))
 
@@ -88,7 +104,8 @@ describe("SASL", () => {
   it.live("a mechanism that the listener does not offer is named", () =>
     Effect.gen(function*() {
       const error = yield* failure(SCRAM, (request) => {
-        if (request.key === saslHandshake.key) return answer(request, saslHandshake, { errorCode: 33, mechanisms: ["PLAIN"] })
+        if (request.key === saslHandshake.key)
+          return answer(request, saslHandshake, { errorCode: 33, mechanisms: ["PLAIN"] })
         return offer(request, [saslHandshake, saslAuthenticate])
       })
       assert.match(error.message, /does not offer SASL SCRAM-SHA-256.*sasl\.mechanism/)
@@ -96,10 +113,13 @@ describe("SASL", () => {
 
   it.live("a connection that is lost half-way is lost, not refused: it may be tried again", () =>
     Effect.gen(function*() {
-      const error = yield* failure(SCRAM, saslServer((request) => {
-        request.socket.destroy()
-        return undefined
-      }))
+      const error = yield* failure(
+        SCRAM,
+        saslServer((request) => {
+          request.socket.destroy()
+          return undefined
+        })
+      )
       assert.strictEqual((error as { kind: string }).kind, "closed")
     }))
 

@@ -2,13 +2,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type ClientSettings, isSecretSetting, parseClientConfig, parseHostPort } from "../../src/wire/settings.ts"
 
-const refused = (settings: ClientSettings) => Effect.flip(parseClientConfig({ "bootstrap.servers": "a:1", ...settings }))
+const refused = (settings: ClientSettings) =>
+  Effect.flip(parseClientConfig({ "bootstrap.servers": "a:1", ...settings }))
 
 describe("client settings", () => {
   it.effect("come as strings, numbers or booleans alike", () =>
     Effect.gen(function*() {
-      const strings = yield* parseClientConfig({ "bootstrap.servers": "a:1", "request.timeout.ms": "5000", "retry.backoff.ms": " 7 " })
-      const numbers = yield* parseClientConfig({ "bootstrap.servers": "a:1", "request.timeout.ms": 5000, "retry.backoff.ms": 7 })
+      const strings = yield* parseClientConfig({
+        "bootstrap.servers": "a:1",
+        "request.timeout.ms": "5000",
+        "retry.backoff.ms": " 7 "
+      })
+      const numbers = yield* parseClientConfig({
+        "bootstrap.servers": "a:1",
+        "request.timeout.ms": 5000,
+        "retry.backoff.ms": 7
+      })
       assert.deepStrictEqual(strings, numbers)
       assert.strictEqual(strings.requestTimeoutMs, 5000)
     }))
@@ -34,7 +43,9 @@ describe("client settings", () => {
 
   it.effect("read several bootstrap addresses, IPv6 and listener prefixes among them", () =>
     Effect.gen(function*() {
-      const config = yield* parseClientConfig({ "bootstrap.servers": "b-1.example.com:9092, [::1]:9093 ,PLAINTEXT://10.0.0.1:9094," })
+      const config = yield* parseClientConfig({
+        "bootstrap.servers": "b-1.example.com:9092, [::1]:9093 ,PLAINTEXT://10.0.0.1:9094,"
+      })
       assert.deepStrictEqual(config.bootstrap, [
         { host: "b-1.example.com", port: 9092 },
         { host: "::1", port: 9093 },
@@ -68,7 +79,8 @@ describe("client settings", () => {
       }
     }))
 
-  it.effect("leave names alone that are not about a connection", () => Effect.asVoid(parseClientConfig({ "bootstrap.servers": "a:1", "linger.ms": "x" })))
+  it.effect("leave names alone that are not about a connection", () =>
+    Effect.asVoid(parseClientConfig({ "bootstrap.servers": "a:1", "linger.ms": "x" })))
 
   it("are secret where they hold a password, key or token, under any prefix", () => {
     const secrets = [
@@ -85,11 +97,21 @@ describe("client settings", () => {
       "SASL.PASSWORD"
     ]
     for (const name of secrets) assert.isTrue(isSecretSetting(name), name)
-    const open = ["bootstrap.servers", "sasl.username", "sasl.mechanism", "ssl.ca.location", "ssl.key.location", "ssl.keystore.location", "sasl.oauthbearer.token.endpoint.url", "ssl.keystore.certificate.chain"]
+    const open = [
+      "bootstrap.servers",
+      "sasl.username",
+      "sasl.mechanism",
+      "ssl.ca.location",
+      "ssl.key.location",
+      "ssl.keystore.location",
+      "sasl.oauthbearer.token.endpoint.url",
+      "ssl.keystore.certificate.chain"
+    ]
     for (const name of open) assert.isFalse(isSecretSetting(name), name)
   })
 
   it("an address is a host and a port, nothing else", () => {
-    for (const wrong of ["", "a", ":1", "a:", "a:0", "a:65536", "a:b", "::1:9092", "a b:1", "a:1:2"]) assert.isNull(parseHostPort(wrong), wrong)
+    for (const wrong of ["", "a", ":1", "a:", "a:0", "a:65536", "a:b", "::1:9092", "a b:1", "a:1:2"])
+      assert.isNull(parseHostPort(wrong), wrong)
   })
 })

@@ -47,19 +47,30 @@ export const frame = (request: FakeRequest, body: ReadonlyArray<Buffer>, flexibl
 
 /** The answer of an API, encoded in the version of the request. */
 export const answer = <Req, Res>(request: FakeRequest, api: Api<Req, Res>, value: Encoded<Res>): Buffer =>
-  frame(request, api.response.encode(request.version, value), request.version >= api.flexibleFrom && api.key !== apiVersions.key)
+  frame(
+    request,
+    api.response.encode(request.version, value),
+    request.version >= api.flexibleFrom && api.key !== apiVersions.key
+  )
 
-export const decodeRequest = <Req, Res>(request: FakeRequest, api: Api<Req, Res>): Decoded<Req> => api.request.decode(request.version, request.body)
+export const decodeRequest = <Req, Res>(request: FakeRequest, api: Api<Req, Res>): Decoded<Req> =>
+  api.request.decode(request.version, request.body)
 
 /** The answer to ApiVersions: these APIs, in all versions we declare. */
 export const offer = (
   request: FakeRequest,
-  apis: ReadonlyArray<Api<never, never> | { readonly key: number; readonly versions: { readonly min: number; readonly max: number } }>,
+  apis: ReadonlyArray<
+    Api<never, never> | { readonly key: number; readonly versions: { readonly min: number; readonly max: number } }
+  >,
   extra: Partial<Encoded<typeof apiVersions.response.fields>> = {}
 ): Buffer =>
   answer(request, apiVersions, {
     errorCode: 0,
-    apiKeys: [apiVersions, ...apis].map((api) => ({ apiKey: api.key, minVersion: api.versions.min, maxVersion: api.versions.max })),
+    apiKeys: [apiVersions, ...apis].map((api) => ({
+      apiKey: api.key,
+      minVersion: api.versions.min,
+      maxVersion: api.versions.max
+    })),
     ...extra
   })
 
@@ -120,5 +131,13 @@ export const fakeBroker = (handler: Handler, port = 0): Effect.Effect<FakeBroker
       })
     )
     const bound = yield* Effect.acquireRelease(Effect.promise(() => listen(server, port)), () => stop)
-    return { port: bound, address: `127.0.0.1:${bound}`, requests, connections: () => connections, openConnections: () => sockets.size, hangUp, stop }
+    return {
+      port: bound,
+      address: `127.0.0.1:${bound}`,
+      requests,
+      connections: () => connections,
+      openConnections: () => sockets.size,
+      hangUp,
+      stop
+    }
   })
