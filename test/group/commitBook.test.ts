@@ -56,7 +56,7 @@ describe("the commit book", () => {
       fc.record({ kind: fc.constantFrom("settle" as const, "lose" as const) }),
       fc.record({ kind: fc.constant("reassign" as const) })
     )
-    fc.assert(fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+    fc.assert(fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
       const book = new CommitBook()
       let generation = 1
       let highest = -1

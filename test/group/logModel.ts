@@ -67,8 +67,9 @@ export class LogModel {
     return Math.min(this.end, ...[...this.#open.values()].map(({ first }) => first))
   }
 
-  /** Compaction took the batch away; its offsets stay a hole. */
+  /** Compaction took the batch away; its offsets stay a hole. It never takes what a transaction may still end. */
   compactAway(index: number): void {
+    if ((this.batches[index]?.lastOffset ?? this.end) >= this.lastStable) return
     const [gone] = this.batches.splice(index, 1)
     if (gone !== undefined) for (let offset = gone.baseOffset; offset <= gone.lastOffset; offset++) this.visible.delete(offset)
   }

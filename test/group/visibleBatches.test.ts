@@ -60,7 +60,7 @@ const readAll = (log: LogModel, from: number, sizes: ReadonlyArray<number>, read
 describe("what is visible of a fetched piece of log", () => {
   it("read_committed: exactly the records of committed transactions and of none, from any start, in fetches of any size", () => {
     fc.assert(fc.property(
-      fc.array(step, { maxLength: 40 }),
+      fc.array(step, { maxLength: 40, size: "max" }),
       fc.nat(30),
       fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 5 }),
       (steps, from, sizes) => {
