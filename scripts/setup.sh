@@ -162,7 +162,7 @@ addon_build() {
   addon_libraries
   say "add-on" "building librdkafka's Node add-on, which takes a minute or two"
   rm -rf "$addon/build"
-  CKJS_LINKING=dynamic npm_config_nodedir=$headers npm_config_build_from_source=@confluentinc/kafka-javascript JOBS=max \
+  CKJS_LINKING=dynamic npm_config_nodedir=$headers \
     npm rebuild --foreground-scripts @confluentinc/kafka-javascript >"$log" 2>&1 </dev/null && addon_loads && return
   cp "$log" "$tools/addon.log"
   fail "the Kafka add-on could not be built (see $tools/addon.log): it needs a C++ compiler, make, python3 and the development files of OpenSSL, zlib, zstd, curl, lz4 and SASL (Debian: $libraries)."
