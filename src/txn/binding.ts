@@ -12,8 +12,7 @@
  *                               aborted: RELEASE (or read again), unless `settlesItself`.
  *                               unknown: `start`, then triage the same ranges again; it knows by then.
  *
- * Whatever goes wrong between `begin` and `commit`: `transaction.abort`, and if that cannot be said to have worked,
- * `start`. Nothing is acknowledged on the source before `committed` or `done`.
+ * Whatever goes wrong between `begin` and `commit`: `transaction.abort`; after an interruption `start`. Nothing is acknowledged on the source before `committed` or `done`.
  *
  * A binding with `settlesItself` (KIP-1289) settles what was staged with the transaction: after commit, abort or
  * unknown the lane forgets these ranges; they come again if they were not taken.
@@ -21,6 +20,9 @@
 import { Effect, Schema, type Scope } from "effect"
 import type { ProducerError } from "./produceErrors.ts"
 import type { Outgoing, ProduceOutcome } from "./produceRun.ts"
+import type { Outcome } from "./transactionState.ts"
+
+export type { Outcome }
 
 export type BindingName = "kip-1289" | "ledger" | "at-least-once"
 export type Guarantee = "exactly-once" | "at-least-once"
@@ -51,12 +53,6 @@ export interface Placed {
   readonly baseOffset: number
 }
 
-export type Outcome =
-  | { readonly kind: "committed" }
-  | { readonly kind: "aborted"; readonly reason: string }
-  /** Nobody knows yet; `Binding.start` finds out. */
-  | { readonly kind: "unknown"; readonly reason: string }
-
 /** The binding cannot go on: the lane has to end (and may be started anew). */
 export class BindingStopped extends Schema.TaggedError<BindingStopped>()("BindingStopped", {
   binding: Schema.Literals(["kip-1289", "ledger", "at-least-once"]),
@@ -72,7 +68,7 @@ export interface BoundTransaction {
   /** May be called more than once, with ranges that do not overlap. A failure means: abort. */
   readonly stage: (ranges: ReadonlyArray<SourceRange>, outputs: ReadonlyArray<Placed>) => Effect.Effect<void, ProducerError | BindingStopped>
   readonly commit: Effect.Effect<Outcome, BindingStopped>
-  /** "aborted" or "unknown". */
+  /** Never "unknown": nothing has asked for a commit. `begin` sees to what the abort may have left behind. */
   readonly abort: Effect.Effect<Outcome, BindingStopped>
 }
 

@@ -20,7 +20,7 @@ import type { ProducerSettings } from "./producerSettings.ts"
 import type { produce } from "../wire/messages/produce.ts"
 import type { ResponseOf } from "../wire/schema.ts"
 import type { Routes } from "./routes.ts"
-import type { Identity, Slot } from "./sequences.ts"
+import type { Identity, Slot, Step } from "./sequences.ts"
 
 /** One record batch for one partition of the target. */
 export interface Outgoing {
@@ -42,8 +42,12 @@ export interface RunContext {
   readonly settings: ProducerSettings
   readonly partitions: Partitions
   readonly routes: Routes
+  /** The producer id to begin with; null until one was given. */
+  readonly identity: { readonly current: Identity | null }
   /** null: idempotent only. */
   readonly transactionalId: string | null
+  /** See PartitionSequences.assign. */
+  readonly zeroFirst: boolean
   readonly onStall: (partition: Partition, reason: string, now: number) => void
   readonly onRecover: (partition: Partition) => void
   /** A leader's address that a broker named in its answer. */
@@ -141,7 +145,7 @@ export class ProduceRun {
   }
 
   #take(p: Partition, room: number, topicId: string): Part | null {
-    const step = p.sequences.step()
+    const step = this.#step(p)
     if (step.kind === "identity") this.needsIdentity = true
     if (step.kind === "broken") this.failed ??= new TransactionMustAbort({ what: `a batch for ${p.topic}-${p.partition} is missing` })
     if (step.kind !== "send" || step.slot.item.view.sizeInBytes > room) return null
@@ -153,6 +157,15 @@ export class ProduceRun {
     })
     p.sequences.sent(step.slot)
     return { slot: step.slot, topicId }
+  }
+
+  /** The partition's next step, with the producer id that is there given to one that needs one. */
+  #step(p: Partition): Step<Item> {
+    const step = p.sequences.step()
+    const { current } = this.#context.identity
+    if (step.kind !== "identity" || current === null || current.producerId === p.sequences.identity?.producerId) return step
+    p.sequences.assign(current, this.#context)
+    return p.sequences.step()
   }
 
   #pause(p: Partition, reason: string, now: number): void {
@@ -176,12 +189,6 @@ export class ProduceRun {
     const written = slot.maybeWritten ? "unknown" : "no"
     p.sequences.drop(slot)
     this.#settle(slot.item.index, { ok: false, error: new PartitionBlocked({ topic: p.topic, partition: p.partition, code: error.code, detail: error.detail, written }) })
-  }
-
-  identityArrived(identity: Identity): void {
-    for (const p of this.#active.values()) {
-      if (p.sequences.step().kind === "identity") p.sequences.assign(identity)
-    }
   }
 
   /** No producer id could be had for now. */

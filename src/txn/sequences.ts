@@ -94,11 +94,17 @@ export class PartitionSequences<T> {
     return this.#hole !== null
   }
 
-  /** Takes another identity. Sequences start at 0. Only while nothing is in flight. */
-  assign(identity: Identity): void {
+  /**
+   * Takes another identity. Sequences start at 0. Only while nothing is in flight.
+   *
+   * `zeroFirst`: the broker takes nothing but 0 as the first sequence (transactions of version 2), so rule 7 is not
+   * needed.
+   */
+  assign(identity: Identity, options: { readonly zeroFirst?: boolean } = {}): void {
     if (this.inFlight > 0) throw new Error("an identity was changed under batches in flight")
     this.#identity = identity
     this.#renumber()
+    this.#confirmed = options.zeroFirst ?? false
   }
 
   enqueue(item: T, count: number): Slot<T> {
@@ -113,9 +119,9 @@ export class PartitionSequences<T> {
     if (first === undefined) return { kind: "wait" }
     if (this.#identity === null) return { kind: "identity" }
     const inFlight = this.inFlight
-    if (this.#hole !== null && !this.#mayRestart) return { kind: "broken" }
     if (this.#hole === 0) {
       if (inFlight > 0) return { kind: "wait" }
+      if (!this.#mayRestart) return { kind: "broken" }
       if (this.#identity.epoch >= MAX_PRODUCER_EPOCH) return { kind: "identity" }
       this.#identity = { producerId: this.#identity.producerId, epoch: this.#identity.epoch + 1 }
       this.#renumber()

@@ -133,6 +133,22 @@ describe("sequence numbers of a partition", () => {
     assert.strictEqual(send(sequences).sequence, 0)
   })
 
+  it("in a transaction, what stands before a hole is still settled, and what was held back behind it is waited for", () => {
+    const sequences = new PartitionSequences<string>({ mayRestart: false })
+    sequences.assign({ producerId: 7, epoch: 0 })
+    for (const item of ["a", "b", "c"]) sequences.enqueue(item, 1)
+    const [a, b, c] = [send(sequences), send(sequences), send(sequences)]
+    sequences.retry(a, { maybeWritten: true })
+    sequences.refused(b)
+    assert.strictEqual(send(sequences).item, "a")
+    sequences.written(a)
+    assert.strictEqual(kind(sequences), "wait")
+    sequences.outOfOrder(c)
+    assert.strictEqual(kind(sequences), "broken")
+    sequences.drop(c)
+    assert.strictEqual(kind(sequences), "wait", "nothing is left to be numbered")
+  })
+
   it("a transaction's partition with a hole is broken, not numbered anew", () => {
     const sequences = new PartitionSequences<string>({ mayRestart: false })
     sequences.assign({ producerId: 7, epoch: 0 })
