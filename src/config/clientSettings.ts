@@ -77,7 +77,7 @@ const checkValue = (setting: KafkaSetting, at: WrittenSetting): Problem | string
   if (!wrong) return text
   return problem(at.path, `is ${shown(typeof at.value === "string" ? text : at.value, secret)}`, {
     allowed,
-    nearest: words === undefined ? null : nearest(text, words)
+    nearest: WORDS.has(setting.name) ? nearest(text, words ?? []) : null
   })
 }
 

@@ -172,7 +172,9 @@ export const readFlow = (raw: Tree, index: number, context: FlowContext): ReadFl
   const admin = overrides(keys, "admin", context.source)
   const transforms = readTransforms(keys, context.folder)
   const checks = checkFlow({ partial: decoded.partial, keys, aliases: context.aliases, protocol: protocol.resolved.value, consumer: consumer.values, transforms: transforms.transforms })
-  const problems = [...decoded.problems, ...protocol.problems, ...consumer.problems, ...producer.problems, ...admin.problems, ...transforms.problems, ...checks.problems]
+  const single = [...decoded.problems, ...protocol.problems, ...consumer.problems, ...producer.problems, ...admin.problems, ...transforms.problems]
+  // One value, one problem: what is wrong in itself is not also wrong beside others.
+  const problems = [...single, ...checks.problems.filter((p) => !single.some((other) => other.path === p.path))]
   const parts = { protocol: protocol.resolved, consumer: consumer.values, producer: producer.values, admin: admin.values, transforms: transforms.transforms }
   const flow = problems.length > 0 || decoded.value === null ? null : compose({ values: decoded.value, ...parts }, context.shutdownTimeoutMs)
   return { flow, known: knownOf(decoded.partial, path), problems, warnings: [...consumer.warnings, ...producer.warnings, ...admin.warnings, ...checks.warnings] }

@@ -131,14 +131,15 @@ export const words = <const W extends ReadonlyArray<string>>(allowed: W, text: s
     { type: "list of words", allowed: `a list of ${allowed.join(", ")}`, fallback: null, text, words: allowed }
   )
 
-/** Names to names. */
-export const mapping = (allowed: string, name: RegExp, text: string) =>
-  field(Schema.Record(Schema.String.check(Schema.makeFilter((s: string) => name.test(s))), Schema.String.check(Schema.makeFilter((s: string) => name.test(s)))), {
-    type: "map",
-    allowed,
-    fallback: null,
-    text
-  })
+/** Names to names. A Record with a checked key would leave out the keys that fail in silence; so the whole is checked. */
+export const mapping = (allowed: string, name: RegExp, text: string) => {
+  const bad = Schema.makeFilter((map: Readonly<Record<string, string>>) =>
+    Object.entries(map)
+      .filter(([from, to]) => !name.test(from) || !name.test(to))
+      .map(([from, to]) => ({ path: [from], issue: name.test(from) ? "is not a name" : `${JSON.stringify(to)} is for ${JSON.stringify(from)}, which is not a name` }))
+  )
+  return field(Schema.Record(Schema.String, Schema.String).check(bad), { type: "map", allowed, fallback: null, text })
+}
 
 export interface Listen {
   readonly host: string

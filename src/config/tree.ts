@@ -39,6 +39,7 @@ interface Walk {
   readonly problems: Array<Problem>
   readonly lineOf: (offset: number) => number
   readonly resolve: (node: unknown) => unknown
+  readonly syntaxAt: (offset: number, words: string) => Problem
   nodes: number
 }
 
@@ -85,6 +86,10 @@ const walkMap = (map: YAMLMap<unknown, unknown>, path: Path, walk: Walk): TreeMa
 
 const walkNode = (given: unknown, path: Path, walk: Walk): Tree => {
   const node = walk.resolve(given)
+  if (node === undefined && isAlias(given)) {
+    walk.problems.push(walk.syntaxAt(given.range?.[0] ?? 0, "Unresolved alias (no such anchor stands before it)"))
+    return null
+  }
   walk.nodes += 1
   if (walk.nodes > MAX_NODES || path.length > MAX_DEPTH) {
     if (walk.problems.length === 0) walk.problems.push(problem("", "is too large or too deeply nested (aliases that contain themselves?)"))
@@ -120,15 +125,17 @@ const syntaxWords = (message: string): string => {
 export const readTree = (text: string): { readonly tree: SourceTree; readonly problems: ReadonlyArray<Problem> } => {
   const counter = new LineCounter()
   const document = parseDocument(text.replace(/^\uFEFF/, ""), { intAsBigInt: true, lineCounter: counter, prettyErrors: false, strict: true })
-  const syntax = [...document.errors, ...document.warnings].map((error) => {
-    const { line, col } = counter.linePos(error.pos[0])
-    return problem("", `is not valid YAML at line ${line}, column ${col}: ${syntaxWords(error.message)}`, { line })
-  })
+  const syntaxAt = (offset: number, words: string): Problem => {
+    const { line, col } = counter.linePos(offset)
+    return problem("", `is not valid YAML at line ${line}, column ${col}: ${words}`, { line })
+  }
+  const syntax = [...document.errors, ...document.warnings].map((error) => syntaxAt(error.pos[0], syntaxWords(error.message)))
   const walk: Walk = {
     lines: new Map(),
     texts: new Map(),
     problems: [],
     nodes: 0,
+    syntaxAt,
     lineOf: (offset) => counter.linePos(offset).line,
     resolve: (node) => isAlias(node) ? node.resolve(document) : node
   }
