@@ -57,7 +57,7 @@ export const deleteTopics = (cluster: Bootstrap, topics: ReadonlyArray<string>):
 /** Grows a topic to `count` partitions. */
 export const growTopic = (cluster: Bootstrap, topic: string, count: number): Promise<void> =>
   withAdmin(cluster, async (admin) => {
-    await admin.createPartitions({ topics: [{ name: topic, count, assignments: [] }] })
+    await admin.createPartitions({ topics: [{ name: topic, count, assignments: null }] })
     await until(() => visible(admin, topic, count), { what: `topic ${topic} to have ${count} partitions` })
   })
 

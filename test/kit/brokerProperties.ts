@@ -51,7 +51,7 @@ const replication = (brokers: number): Record<string, string> => {
   }
 }
 
-/** Small and quick: few partitions of internal topics, few threads, short sessions, early cleaning. */
+/** Small and quick: few partitions of internal topics, few threads, short sessions, early cleaning, no retention. */
 const quick: Readonly<Record<string, string>> = {
   "auto.create.topics.enable": "false",
   "num.partitions": "1",
@@ -63,6 +63,8 @@ const quick: Readonly<Record<string, string>> = {
   "log.cleaner.dedupe.buffer.size": "4194304",
   "log.cleaner.backoff.ms": "500",
   "log.initial.task.delay.ms": "500",
+  // Records of any age stay, unless a topic says otherwise: tests write old timestamps.
+  "log.retention.ms": "-1",
   "log.retention.check.interval.ms": "1000",
   "log.segment.delete.delay.ms": "1000",
   "broker.session.timeout.ms": "3000",
