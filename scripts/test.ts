@@ -21,7 +21,12 @@ const minutes = (n: number): number => n * 60_000
 
 const run = (name: string, command: string, args: ReadonlyArray<string>, timeout: number): boolean => {
   console.log(`\n== ${name}`)
-  const { error, status } = spawnSync(command, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"], timeout, killSignal: "SIGKILL" })
+  const { error, status } = spawnSync(command, args, {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+    timeout,
+    killSignal: "SIGKILL"
+  })
   if (error !== undefined) console.error(`${name} did not end by itself: ${error.message}`)
   return status === 0
 }

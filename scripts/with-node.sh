@@ -12,4 +12,7 @@ if [ ! -x "$bin/node" ]; then
 fi
 PATH="$bin:$root/node_modules/.bin:$PATH"
 export PATH
+# Keeps what Node makes of the TypeScript files, which halves the start. A folder that cannot be written to is no harm.
+NODE_COMPILE_CACHE=${NODE_COMPILE_CACHE-$root/.tools/compile-cache}
+export NODE_COMPILE_CACHE
 exec "$@"

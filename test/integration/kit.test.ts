@@ -63,7 +63,10 @@ describe("the harness", () => {
     const topic = unique("kit-compare")
     await createTopic(source, topic, { partitions: 2 })
     await createTopic(target, topic, { partitions: 2 })
-    const records = [...makeRecords({ topic, count: 10, partitions: 2 })].map((r) => ({ ...r, timestamp: 1_700_000_000_000 }))
+    const records = [...makeRecords({ topic, count: 10, partitions: 2 })].map((r) => ({
+      ...r,
+      timestamp: 1_700_000_000_000
+    }))
     await load(source, records)
     const [r0, r1, r2, r3, r4, r5, r6, r7, r8, r9] = records as [typeof records[0], ...typeof records]
     const foreign = [...makeRecords({ topic, count: 1, from: 99 })].map((r) => ({ ...r, timestamp: 1_700_000_000_000 }))

@@ -16,7 +16,12 @@ export interface TopicSpec {
 }
 
 const withAdmin = async <A>(cluster: Bootstrap, use: (admin: Admin) => Promise<A>): Promise<A> => {
-  const admin = new Admin({ clientId: "kit", bootstrapBrokers: cluster.bootstrap.split(","), retries: 10, retryDelay: 200 })
+  const admin = new Admin({
+    clientId: "kit",
+    bootstrapBrokers: cluster.bootstrap.split(","),
+    retries: 10,
+    retryDelay: 200
+  })
   try {
     return await use(admin)
   } finally {
@@ -61,27 +66,46 @@ export const growTopic = (cluster: Bootstrap, topic: string, count: number): Pro
     await until(() => visible(admin, topic, count), { what: `topic ${topic} to have ${count} partitions` })
   })
 
-const alter = (cluster: Bootstrap, resourceType: number, resourceName: string, changes: Readonly<Record<string, string | null>>): Promise<void> =>
+const alter = (
+  cluster: Bootstrap,
+  resourceType: number,
+  resourceName: string,
+  changes: Readonly<Record<string, string | null>>
+): Promise<void> =>
   withAdmin(cluster, async (admin) => {
     const configs = Object.entries(changes).map(([name, value]) => ({
       name,
       value: value ?? "",
-      configOperation: value === null ? IncrementalAlterConfigOperationTypes.DELETE : IncrementalAlterConfigOperationTypes.SET
+      configOperation: value === null
+        ? IncrementalAlterConfigOperationTypes.DELETE
+        : IncrementalAlterConfigOperationTypes.SET
     }))
     await admin.incrementalAlterConfigs({ resources: [{ resourceType: resourceType as never, resourceName, configs }] })
   })
 
 /** Sets settings of a topic; null takes one back to the default. */
-export const alterTopic = (cluster: Bootstrap, topic: string, changes: Readonly<Record<string, string | null>>): Promise<void> =>
-  alter(cluster, ConfigResourceTypes.TOPIC, topic, changes)
+export const alterTopic = (
+  cluster: Bootstrap,
+  topic: string,
+  changes: Readonly<Record<string, string | null>>
+): Promise<void> => alter(cluster, ConfigResourceTypes.TOPIC, topic, changes)
 
 /** Sets settings of a group ("share.record.lock.duration.ms"). */
-export const alterGroup = (cluster: Bootstrap, group: string, changes: Readonly<Record<string, string | null>>): Promise<void> =>
-  alter(cluster, ConfigResourceTypes.GROUP, group, changes)
+export const alterGroup = (
+  cluster: Bootstrap,
+  group: string,
+  changes: Readonly<Record<string, string | null>>
+): Promise<void> => alter(cluster, ConfigResourceTypes.GROUP, group, changes)
 
-const describe = (cluster: Bootstrap, resourceType: number, resourceName: string): Promise<ReadonlyMap<string, string | null>> =>
+const describe = (
+  cluster: Bootstrap,
+  resourceType: number,
+  resourceName: string
+): Promise<ReadonlyMap<string, string | null>> =>
   withAdmin(cluster, async (admin) => {
-    const [found] = await admin.describeConfigs({ resources: [{ resourceType: resourceType as never, resourceName, configurationKeys: [] }] })
+    const [found] = await admin.describeConfigs({
+      resources: [{ resourceType: resourceType as never, resourceName, configurationKeys: [] }]
+    })
     return new Map((found?.configs ?? []).map(({ name, value }) => [name, value ?? null]))
   })
 
@@ -110,5 +134,7 @@ export const endOffsets = (cluster: Bootstrap, topic: string): Promise<ReadonlyA
     const count = metadata.topics.get(topic)?.partitions.length ?? 0
     const partitions = Array.from({ length: count }, (_, partitionIndex) => ({ partitionIndex, timestamp: -1n }))
     const [found] = await admin.listOffsets({ topics: [{ name: topic, partitions }] })
-    return (found?.partitions ?? []).toSorted((a, b) => a.partitionIndex - b.partitionIndex).map(({ offset }) => Number(offset))
+    return (found?.partitions ?? []).toSorted((a, b) => a.partitionIndex - b.partitionIndex).map(({ offset }) =>
+      Number(offset)
+    )
   })

@@ -7,7 +7,15 @@
  *
  * Gotcha: this client shows a header's null value as an empty one; segments.ts sees the bytes themselves.
  */
-import { call, type ClientProperties, connect, type Consumer, disconnect, KafkaConsumer, type Message } from "./rdkafka.ts"
+import {
+  call,
+  type ClientProperties,
+  connect,
+  type Consumer,
+  disconnect,
+  KafkaConsumer,
+  type Message
+} from "./rdkafka.ts"
 import { type Bootstrap, identityHeader } from "./loader.ts"
 import { unique } from "./names.ts"
 import { until, within } from "./until.ts"
@@ -70,7 +78,11 @@ const readPartitions = async (
 }
 
 /** Every record of these topics from the beginning to the end they have now. A topic that does not exist fails. */
-export const readTopics = async (cluster: Bootstrap, topics: ReadonlyArray<string>, options: ReadOptions = {}): Promise<ReadonlyArray<AuditRecord>> => {
+export const readTopics = async (
+  cluster: Bootstrap,
+  topics: ReadonlyArray<string>,
+  options: ReadOptions = {}
+): Promise<ReadonlyArray<AuditRecord>> => {
   const consumer = new KafkaConsumer({
     "bootstrap.servers": cluster.bootstrap,
     "group.id": unique("auditor"),
@@ -114,6 +126,8 @@ export const identityOf = (record: AuditRecord): string => {
   const header = record.headers.find(([name]) => name === identityHeader)
   if (header !== undefined) return header[1].toString()
   const text = record.value?.toString() ?? ""
-  if (!text.includes("|")) throw new Error(`record ${record.topic}-${record.partition}@${record.offset} has no identity`)
+  if (!text.includes("|")) {
+    throw new Error(`record ${record.topic}-${record.partition}@${record.offset} has no identity`)
+  }
   return text.slice(0, text.indexOf("|"))
 }

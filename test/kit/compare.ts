@@ -47,7 +47,10 @@ const differences = (a: AuditRecord, b: AuditRecord, options: CompareOptions): R
   ]
 }
 
-const grouped = <K>(records: ReadonlyArray<AuditRecord>, by: (record: AuditRecord) => K): ReadonlyMap<K, ReadonlyArray<AuditRecord>> => {
+const grouped = <K>(
+  records: ReadonlyArray<AuditRecord>,
+  by: (record: AuditRecord) => K
+): ReadonlyMap<K, ReadonlyArray<AuditRecord>> => {
   const groups = new Map<K, Array<AuditRecord>>()
   for (const record of records) {
     const key = by(record)
@@ -60,7 +63,11 @@ const grouped = <K>(records: ReadonlyArray<AuditRecord>, by: (record: AuditRecor
 
 const place = (topic: string, partition: number): string => `${topic}-${partition}`
 
-const disorder = (source: ReadonlyArray<AuditRecord>, target: ReadonlyArray<AuditRecord>, identify: (record: AuditRecord) => string): ReadonlyArray<string> => {
+const disorder = (
+  source: ReadonlyArray<AuditRecord>,
+  target: ReadonlyArray<AuditRecord>,
+  identify: (record: AuditRecord) => string
+): ReadonlyArray<string> => {
   const positions = new Map<string, number>()
   const byOffset = (records: ReadonlyArray<AuditRecord>) => records.toSorted((a, b) => a.offset - b.offset)
   byOffset(source).forEach((record, i) => {
@@ -81,7 +88,11 @@ const disorder = (source: ReadonlyArray<AuditRecord>, target: ReadonlyArray<Audi
   return out
 }
 
-export const compare = (source: ReadonlyArray<AuditRecord>, target: ReadonlyArray<AuditRecord>, options: CompareOptions = {}): Comparison => {
+export const compare = (
+  source: ReadonlyArray<AuditRecord>,
+  target: ReadonlyArray<AuditRecord>,
+  options: CompareOptions = {}
+): Comparison => {
   const identify = options.identify ?? identityOf
   const topicOf = options.topic ?? ((name: string) => name)
   const wanted = grouped(source, identify)
@@ -95,7 +106,9 @@ export const compare = (source: ReadonlyArray<AuditRecord>, target: ReadonlyArra
     for (let i = copies.length; i < originals.length; i++) lost.push(id)
     for (let i = originals.length; i < copies.length; i++) doubled.push(id)
     for (const copy of copies) {
-      const nearest = originals.map((original) => differences(original, copy, options)).toSorted((a, b) => a.length - b.length)[0]
+      const nearest = originals.map((original) =>
+        differences(original, copy, options)
+      ).toSorted((a, b) => a.length - b.length)[0]
       if (nearest !== undefined && nearest.length > 0) altered.push(`${id} (${nearest.join(", ")})`)
       if (!originals.some((o) => topicOf(o.topic) === copy.topic && o.partition === copy.partition)) misplaced.push(id)
     }

@@ -3,7 +3,11 @@ import type { TestProject } from "vitest/node"
 import { type KafkaCluster, startClusters } from "./kafka.ts"
 import type { SharedCluster } from "./shared.ts"
 
-const described = ({ bootstrap, clusterId, version }: KafkaCluster): SharedCluster => ({ bootstrap, clusterId, version })
+const described = ({ bootstrap, clusterId, version }: KafkaCluster): SharedCluster => ({
+  bootstrap,
+  clusterId,
+  version
+})
 
 const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   const [source, target] = await startClusters([{ name: "source" }, { name: "target" }]) as [KafkaCluster, KafkaCluster]

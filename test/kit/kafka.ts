@@ -119,7 +119,14 @@ const knowsAll = async (broker: Broker, port: number, count: number): Promise<bo
   return (await aliveBrokers(port)).length >= count
 }
 
-const makeHandle = (options: ClusterOptions, clusterId: string, version: string, laid: Laid, brokers: ReadonlyArray<Broker>, reaper: Reaper): KafkaCluster => {
+const makeHandle = (
+  options: ClusterOptions,
+  clusterId: string,
+  version: string,
+  laid: Laid,
+  brokers: ReadonlyArray<Broker>,
+  reaper: Reaper
+): KafkaCluster => {
   const chosen = (id?: number) => id === undefined ? brokers : brokers.filter((_, i) => i + 1 === id)
   const logTail = (lines?: number) =>
     brokers.map((broker, i) => `--- broker ${i + 1} of ${options.name}\n${broker.logTail(lines)}`).join("\n")

@@ -128,7 +128,11 @@ export const openLoader = async (cluster: Bootstrap, options: LoaderOptions = {}
 }
 
 /** Opens, sends, closes; with a transactional id, in one transaction that is committed. */
-export const load = async (cluster: Bootstrap, records: Iterable<LoadRecord>, options: LoaderOptions = {}): Promise<ReadonlyArray<number>> => {
+export const load = async (
+  cluster: Bootstrap,
+  records: Iterable<LoadRecord>,
+  options: LoaderOptions = {}
+): Promise<ReadonlyArray<number>> => {
   const loader = await openLoader(cluster, options)
   try {
     if (options.transactionalId === undefined) return await loader.send(records)

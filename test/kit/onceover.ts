@@ -99,7 +99,9 @@ const parseLine = (line: string): ReadonlyArray<LogLine> => {
 }
 
 const parseLabels = (text: string): Record<string, string> =>
-  Object.fromEntries([...text.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g)].map(([, name, value]) => [name, value]))
+  Object.fromEntries(
+    [...text.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g)].map(([, name, value]) => [name, value])
+  )
 
 /** Prometheus text; histograms come as their _bucket, _sum and _count. */
 export const parseMetrics = (text: string): ReadonlyMap<string, ReadonlyArray<Sample>> => {
@@ -135,7 +137,9 @@ export const startOnceover = async (options: StartOptions): Promise<Onceover> =>
   const url = `http://127.0.0.1:${port}`
   const configFile = join(folder, "flows.yaml")
   const { config } = options
-  const text = typeof config === "string" ? config : JSON.stringify({ http: { listen: `127.0.0.1:${port}` }, ...config }, null, 2)
+  const text = typeof config === "string"
+    ? config
+    : JSON.stringify({ http: { listen: `127.0.0.1:${port}` }, ...config }, null, 2)
   writeFileSync(configFile, text)
   const [command = "run", ...rest] = options.args ?? []
   const child = spawn(join(projectRoot, "bin/onceover"), [command, configFile, ...rest], {
@@ -199,7 +203,9 @@ export const startOnceover = async (options: StartOptions): Promise<Onceover> =>
 }
 
 /** Runs a command to its end: `runOnceover({ config, args: ["check", "--json"] })`. */
-export const runOnceover = async (options: StartOptions & { readonly timeoutMs?: number }): Promise<Exit & { readonly output: string }> => {
+export const runOnceover = async (
+  options: StartOptions & { readonly timeoutMs?: number }
+): Promise<Exit & { readonly output: string }> => {
   const process = await startOnceover(options)
   try {
     const exit = await process.exit(options.timeoutMs)
