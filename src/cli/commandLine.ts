@@ -59,6 +59,8 @@ interface Token {
   readonly name?: string
   readonly rawName?: string
   readonly value?: string | boolean | undefined
+  /** --name=value */
+  readonly inlineValue?: boolean | undefined
 }
 
 /** The first token that the command does not take. */
@@ -70,7 +72,9 @@ const wrongToken = (command: CommandName, tokens: ReadonlyArray<Token>): UsageEr
     if (option === undefined) return usage(`${command} has no option ${token.rawName}${guess(token.name, [...Object.keys(options), "help"], (name) => `--${name}`)}`)
     const given = token.value !== undefined
     if (option.value === null && given) return usage(`--${token.name} takes no value`)
-    if (option.value !== null && (!given || token.value === "")) return usage(`--${token.name} needs a value: --${token.name} ${option.value}`)
+    // An option where a value should be is a forgotten value.
+    const forgotten = !given || token.value === "" || (token.inlineValue === false && String(token.value).startsWith("-"))
+    if (option.value !== null && forgotten) return usage(`--${token.name} needs a value: --${token.name} ${option.value}`)
   }
   return null
 }

@@ -38,9 +38,11 @@ const columns = (rows: ReadonlyArray<readonly [string, string]>): string => {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n")
 }
 
+/** "run FILE [--until-caught-up]" */
 const signature = (name: CommandName): string => {
-  const { argument } = COMMANDS[name]
-  return argument === null ? name : `${name} ${argument}`
+  const { argument, options } = COMMANDS[name]
+  const flags = Object.entries<OptionInfo>(options).map(([option, { value }]) => value === null ? ` [--${option}]` : ` [--${option} ${value}]`)
+  return `${name}${argument === null ? "" : ` ${argument}`}${flags.join("")}`
 }
 
 const optionRows = (name: CommandName): ReadonlyArray<readonly [string, string]> =>

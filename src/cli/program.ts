@@ -15,7 +15,7 @@ import { renderCheck } from "./checkCommand.ts"
 import { type CommandLine, UsageError } from "./commandLine.ts"
 import { helpText } from "./commands.ts"
 import { layerLogging, makePino } from "./logging.ts"
-import { loadPipeline, type Pipeline } from "./ports.ts"
+import type { Pipeline } from "./ports.ts"
 import { fetchStatus, renderStatus } from "./statusCommand.ts"
 
 /** The edges of the process, so that tests can put others in their place. */
@@ -119,13 +119,3 @@ export const program = (line: CommandLine | UsageError, edges: Edges): Effect.Ef
         return status(line.url, line.json, edges)
     }
   })
-
-/** The edges of this process; main.ts gives those that are its own. */
-export const processEdges = (env: Environment, stopsWithin: Edges["stopsWithin"]): Edges => ({
-  env,
-  stopsWithin,
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-  terminals: { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true },
-  pipeline: loadPipeline
-})
