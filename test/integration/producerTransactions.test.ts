@@ -133,11 +133,15 @@ describe(`a transactional producer, ${name}`, () => {
       Effect.gen(function*() {
         const topic = unique("txn")
         yield* create(topic)
+        // Does not exist, so that the produce below cannot end by itself.
+        const never = unique("txn")
         const { producer } = yield* transactional()
         for (let n = 0; n < 8; n++) {
           yield* producer.begin
-          const fiber = yield* Effect.forkChild(producer.produce(Array.from({ length: 30 }, (_, i) => outgoing(topic, 0, `lost ${n}/${i}`))), { startImmediately: true })
-          for (let turns = 0; turns < n * 2; turns++) yield* Effect.yieldNow
+          yield* producer.produce([outgoing(topic, 0, `lost ${n}`)])
+          const lost = Array.from({ length: 30 }, (_, i) => outgoing(topic, 0, `lost ${n}/${i}`))
+          const fiber = yield* Effect.forkChild(producer.produce([...lost, outgoing(never, 0, "never")]), { startImmediately: true })
+          for (let turns = 0; turns < n * 4; turns++) yield* Effect.yieldNow
           yield* Fiber.interrupt(fiber)
           assert.strictEqual((yield* producer.commit).kind, "aborted")
           yield* producer.begin
