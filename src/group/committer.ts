@@ -33,13 +33,23 @@ const withMetadata = (shared: Shared, position: Confirmed): CommittedPosition =>
   })
 })
 
-const commitOnce = (shared: Shared, membership: Membership, positions: ReadonlyArray<Confirmed>, timeoutMs: number): Effect.Effect<CommitOutcome> =>
+const commitOnce = (
+  shared: Shared,
+  membership: Membership,
+  positions: ReadonlyArray<Confirmed>,
+  timeoutMs: number
+): Effect.Effect<CommitOutcome> =>
   membership.commit(positions.map((position) => withMetadata(shared, position)), timeoutMs).pipe(
     Effect.map((): CommitOutcome => {
       shared.book.settle(positions)
       return { kind: "committed", partitions: positions.length }
     }),
-    Effect.catch((error) => Effect.succeed<CommitOutcome>({ kind: error.rebalanced ? "rebalanced" : error.retriable ? "later" : "failed", error }))
+    Effect.catch((error) =>
+      Effect.succeed<CommitOutcome>({
+        kind: error.rebalanced ? "rebalanced" : error.retriable ? "later" : "failed",
+        error
+      })
+    )
   )
 
 const topicsOf = (positions: ReadonlyArray<Confirmed>): ReadonlyArray<ReadonlyArray<Confirmed>> => {
@@ -52,7 +62,12 @@ const topicsOf = (positions: ReadonlyArray<Confirmed>): ReadonlyArray<ReadonlyAr
  * request; a refused request of several topics is sent again topic by topic, for one bad topic (deleted, no right)
  * must not hold up the others.
  */
-export const flush = (shared: Shared, membership: Membership, one: Semaphore.Semaphore, timeoutMs: number): Effect.Effect<CommitOutcome> =>
+export const flush = (
+  shared: Shared,
+  membership: Membership,
+  one: Semaphore.Semaphore,
+  timeoutMs: number
+): Effect.Effect<CommitOutcome> =>
   one.withPermits(1)(Effect.gen(function*() {
     const positions = shared.book.dirty()
     if (positions.length === 0) return { kind: "committed", partitions: 0 } as CommitOutcome
@@ -62,15 +77,24 @@ export const flush = (shared: Shared, membership: Membership, one: Semaphore.Sem
     const outcomes = topics.length === 1 || outcome.error.code < 0
       ? [outcome]
       : yield* Effect.forEach(topics, (part) => commitOnce(shared, membership, part, timeoutMs))
-    const worst = outcomes.find(({ kind }) => kind === "failed") ?? outcomes.find(({ kind }) => kind !== "committed") ?? (outcomes[0] as CommitOutcome)
+    const worst = outcomes.find(({ kind }) => kind === "failed") ?? outcomes.find(({ kind }) => kind !== "committed") ??
+      (outcomes[0] as CommitOutcome)
     if (worst.kind === "failed") fail(shared, worst.error)
     return worst
   }))
 
 /** Commits every `intervalMs`, for as long as the consumer runs. */
-export const runCommitter = (shared: Shared, membership: Membership, one: Semaphore.Semaphore, intervalMs: number, timeoutMs: number): Effect.Effect<never> =>
+export const runCommitter = (
+  shared: Shared,
+  membership: Membership,
+  one: Semaphore.Semaphore,
+  intervalMs: number,
+  timeoutMs: number
+): Effect.Effect<never> =>
   Effect.sleep(intervalMs).pipe(
     Effect.andThen(flush(shared, membership, one, timeoutMs)),
-    Effect.flatMap((outcome) => outcome.kind === "committed" ? Effect.void : Effect.logDebug(`${outcome.kind}: ${outcome.error.message}`)),
+    Effect.flatMap((outcome) =>
+      outcome.kind === "committed" ? Effect.void : Effect.logDebug(`${outcome.kind}: ${outcome.error.message}`)
+    ),
     Effect.forever
   )

@@ -10,7 +10,24 @@ import { Schema } from "effect"
 /** Codes that say "this member's assignment is over" (librdkafka's own: assignment lost, outdated, fenced). */
 const REBALANCED: ReadonlySet<number> = new Set([22, 25, 27, 110, 113, -142, -167, -168])
 /** Codes that pass by themselves: the coordinator moves or loads, or nobody answered. */
-const PASSING: ReadonlySet<number> = new Set([7, 13, 14, 15, 16, 3, 88, -195, -185, -180, -187, -193, -178, -192, -197, -172])
+const PASSING: ReadonlySet<number> = new Set([
+  7,
+  13,
+  14,
+  15,
+  16,
+  3,
+  88,
+  -195,
+  -185,
+  -180,
+  -187,
+  -193,
+  -178,
+  -192,
+  -197,
+  -172
+])
 
 export class MembershipError extends Schema.TaggedError<MembershipError>()("MembershipError", {
   /** "connect", "subscribe", "commit", "committed", "poll", "assign" */
@@ -59,10 +76,14 @@ export class GapError extends Schema.TaggedError<GapError>()("GapError", {
     const way = "set on.source.gap to continue to go on"
     switch (this.kind) {
       case "expired":
-        return `${where}: offsets ${this.from} to ${this.to - 1} (at most ${this.count} records) are gone from the source, ` +
+        return `${where}: offsets ${this.from} to ${
+          this.to - 1
+        } (at most ${this.count} records) are gone from the source, ` +
           `deleted before they were mirrored; ${way} at ${this.to}`
       case "truncated":
-        return `${where}: the source's log was truncated at ${this.to}: offsets ${this.to} to ${this.from - 1} were mirrored and ` +
+        return `${where}: the source's log was truncated at ${this.to}: offsets ${this.to} to ${
+          this.from - 1
+        } were mirrored and ` +
           `are other records there now; ${way} at ${this.to}`
       case "recreated":
         return `${where}: the topic was deleted and created anew on the source; position ${this.from} belonged to the old one; ${way} at ${this.to}`

@@ -34,7 +34,10 @@ const choose = (shared: Shared, broker: number, now: number): ReadonlyArray<Aske
       state.replica = -1
       shared.fetchable.notify()
     }
-    if (state.stage === "ready" && !state.paused && !state.inFlight && state.notBefore <= now && fetchFrom(state) === broker) {
+    if (
+      state.stage === "ready" && !state.paused && !state.inFlight && state.notBefore <= now &&
+      fetchFrom(state) === broker
+    ) {
       asked.push({ state, token: state.token })
     }
   }
@@ -49,7 +52,14 @@ const bufferedOf = (shared: Shared, broker: number): number => {
 
 const buildRequest = (shared: Shared, asked: ReadonlyArray<Asked>, maxBytes: number): RequestOf<typeof fetch> => {
   const { settings } = shared
-  const topics = new Map<string, { topic: string; topicId: string; partitions: Array<RequestOf<typeof fetch>["topics"][number]["partitions"][number]> }>()
+  const topics = new Map<
+    string,
+    {
+      topic: string
+      topicId: string
+      partitions: Array<RequestOf<typeof fetch>["topics"][number]["partitions"][number]>
+    }
+  >()
   for (const { state } of asked) {
     let topic = topics.get(state.topic)
     if (topic === undefined) {
@@ -86,14 +96,27 @@ const take = (shared: Shared, state: PartitionState, answer: PartitionAnswer, no
   }
   const records = answer.records
   if (records === null || records.length === 0) return
-  const visible = visibleBatches(splitBatches(records), answer.abortedTransactions ?? [], state.position, shared.settings.readCommitted)
+  const visible = visibleBatches(
+    splitBatches(records),
+    answer.abortedTransactions ?? [],
+    state.position,
+    shared.settings.readCommitted
+  )
   if (visible.next === state.position) return
   const first = state.position
   const leaderEpoch = visible.leaderEpoch >= 0 ? visible.leaderEpoch : state.positionEpoch
   state.position = visible.next
   state.positionEpoch = leaderEpoch
   state.turn = ++shared.turns
-  enqueue(shared, state, { first, next: visible.next, leaderEpoch, batches: visible.batches, bytes: records.length, abortedRecords: visible.abortedRecords, gap: null })
+  enqueue(shared, state, {
+    first,
+    next: visible.next,
+    leaderEpoch,
+    batches: visible.batches,
+    bytes: records.length,
+    abortedRecords: visible.abortedRecords,
+    gap: null
+  })
 }
 
 const refused = (shared: Shared, state: PartitionState, answer: PartitionAnswer, now: number): void => {
@@ -114,16 +137,33 @@ const apply = (shared: Shared, { state, token }: Asked, answer: PartitionAnswer,
     take(shared, state, answer, now)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    stop(state, new SourceRecordError({ topic: state.topic, partition: state.partition, offset: state.position, what: error.what }))
+    stop(
+      state,
+      new SourceRecordError({
+        topic: state.topic,
+        partition: state.partition,
+        offset: state.position,
+        what: error.what
+      })
+    )
   }
 }
 
 /** Tells the cluster's cache of the leaders that the answer names, with where they listen (KIP-951). */
-const learn = (shared: Shared, answer: FetchAnswer, named: ReadonlyArray<readonly [PartitionState, PartitionAnswer]>): Effect.Effect<void> =>
+const learn = (
+  shared: Shared,
+  answer: FetchAnswer,
+  named: ReadonlyArray<readonly [PartitionState, PartitionAnswer]>
+): Effect.Effect<void> =>
   Effect.forEach(named.filter(([, part]) => part.currentLeader.leaderId >= 0), ([state, { currentLeader }]) => {
     const node = answer.nodeEndpoints.find(({ nodeId }) => nodeId === currentLeader.leaderId)
-    const endpoint = node === undefined ? undefined : { id: node.nodeId, host: node.host, port: node.port, rack: node.rack }
-    return shared.cluster.learnLeader(state.topic, state.partition, { id: currentLeader.leaderId, epoch: currentLeader.leaderEpoch }, endpoint)
+    const endpoint = node === undefined
+      ? undefined
+      : { id: node.nodeId, host: node.host, port: node.port, rack: node.rack }
+    return shared.cluster.learnLeader(state.topic, state.partition, {
+      id: currentLeader.leaderId,
+      epoch: currentLeader.leaderEpoch
+    }, endpoint)
   }, { discard: true })
 
 const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnswer): Effect.Effect<void> =>
@@ -144,7 +184,9 @@ const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnsw
     }
     yield* learn(shared, answer, pairs.map(([{ state }, part]) => [state, part]))
     for (const [one, part] of pairs) apply(shared, one, part, now)
-    if (answer.errorCode !== 0) for (const one of asked) onPartitionCode(shared, one.state, "Fetch", answer.errorCode, now)
+    if (answer.errorCode !== 0) {
+      for (const one of asked) onPartitionCode(shared, one.state, "Fetch", answer.errorCode, now)
+    }
   })
 
 /** Fetches from one broker for as long as the consumer runs. `brokers` says how many share the bound. */
@@ -167,10 +209,12 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
       Effect.catch((error) =>
         Effect.gen(function*() {
           if (error._tag === "UnsupportedError" || error._tag === "ProtocolError") return fail(shared, error)
-          if (error._tag === "ConnectionError" && (error.kind === "authentication" || error.kind === "tls")) return fail(shared, error)
+          if (
+            error._tag === "ConnectionError" && (error.kind === "authentication" || error.kind === "tls")
+          ) return fail(shared, error)
           yield* Effect.logDebug(`group ${shared.groupId}: fetch from broker ${broker}: ${error.message}`)
           const failedAt = yield* Clock.currentTimeMillis
-          for (const { state } of asked) if (isCurrent(shared, state)) backOff(state, failedAt)
+          for (const { state } of asked) if (isCurrent(shared, state)) backOff(state, failedAt, error.message)
           shared.work.notify()
         })
       ),

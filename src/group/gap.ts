@@ -31,6 +31,12 @@ export const judgeOutOfRange = (at: TopicPartition, position: number, log: LogRa
 }
 
 /** What OffsetForLeaderEpoch says about a position whose last record was of an older epoch; null: it still stands. */
-export const judgeEpoch = (at: TopicPartition, position: number, answer: { readonly leaderEpoch: number; readonly endOffset: number }): GapError | null =>
+export const judgeEpoch = (
+  at: TopicPartition,
+  position: number,
+  answer: { readonly leaderEpoch: number; readonly endOffset: number }
+): GapError | null =>
   // Undefined: the leader knows no such epoch any more (all its records expired). A fetch will tell if it is out of range.
-  answer.endOffset < 0 || answer.leaderEpoch < 0 || answer.endOffset >= position ? null : makeGap(at, "truncated", position, answer.endOffset)
+  answer.endOffset < 0 || answer.leaderEpoch < 0 || answer.endOffset >= position
+    ? null
+    : makeGap(at, "truncated", position, answer.endOffset)

@@ -14,13 +14,20 @@ import { Deferred, Effect, FiberMap, Semaphore, type Scope } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
 import { consumerGroupHeartbeat } from "../wire/messages/consumerGroupHeartbeat.ts"
-import { type ClientConfig, type ClientSettings, integer, parseClientConfig, parsing, type SettingsError } from "../wire/settings.ts"
+import {
+  type ClientConfig,
+  type ClientSettings,
+  integer,
+  parseClientConfig,
+  parsing,
+  type SettingsError
+} from "../wire/settings.ts"
 import { CommitBook, type Confirmed } from "./commitBook.ts"
 import { type CommitOutcome, flush, runCommitter } from "./committer.ts"
 import type { GapError, MembershipError, PartitionProblem } from "./errors.ts"
 import { runFetcher } from "./fetcher.ts"
 import { type GroupProtocol, librdkafkaConf } from "./librdkafkaConf.ts"
-import { makeMembership, type MakeMembership, type MembershipHandlers } from "./membership.ts"
+import { makeMembership, type MakeMembership, type Membership, type MembershipHandlers } from "./membership.ts"
 import { fetchFrom, moveTo, newPartition, type PartitionState, type Stage } from "./partition.ts"
 import { partitionKey, type TopicPartition } from "./position.ts"
 import { parseGroupSettings } from "./settings.ts"
@@ -51,6 +58,8 @@ export interface GroupConsumerOptions {
   readonly commitIntervalMs?: number
   /** Bytes fetched and not yet polled, in all. Default 64 MiB. */
   readonly maxBufferedBytes?: number
+  /** Bound for closing: the last commit and leaving the group take at most half of it each. Default 10 000. */
+  readonly closeTimeoutMs?: number
   /** How soon new partitions of a subscribed topic are seen. Default 5000. */
   readonly refreshTopicsMs?: number
   /** For tests. */
@@ -70,6 +79,8 @@ export interface PartitionView extends TopicPartition {
   readonly logStartOffset: number
   /** Why it stands still; null when it does not. */
   readonly problem: PartitionProblem | null
+  /** The passing trouble that is being waited for (no leader, a broker that is away); null when there is none. */
+  readonly waiting: string | null
   readonly generation: number
 }
 
@@ -83,7 +94,9 @@ export interface GroupConsumer {
    * Call it from the fiber that uses what it gives: a race or a time-out around it could win while it answers, and
    * what it gave would not come again.
    */
-  readonly poll: (options: { readonly maxWaitMs: number; readonly maxBytes: number }) => Effect.Effect<ReadonlyArray<Fetched>, GroupError>
+  readonly poll: (
+    options: { readonly maxWaitMs: number; readonly maxBytes: number }
+  ) => Effect.Effect<ReadonlyArray<Fetched>, GroupError>
   /**
    * These are safe on the target: they will be committed. Answers how many were dropped because their assignment is
    * over. A position above what poll gave is a defect.
@@ -99,7 +112,6 @@ export interface GroupConsumer {
 }
 
 const COMMIT_TIMEOUT_MS = 10_000
-const CLOSE_TIMEOUT_MS = 10_000
 
 const view = (shared: Shared, state: PartitionState): PartitionView => ({
   topic: state.topic,
@@ -112,6 +124,7 @@ const view = (shared: Shared, state: PartitionState): PartitionView => ({
   lastStableOffset: state.lastStableOffset,
   logStartOffset: state.logStart,
   problem: state.problem,
+  waiting: state.waiting,
   generation: state.generation
 })
 
@@ -137,7 +150,10 @@ const takeReady = (shared: Shared, maxBytes: number): ReadonlyArray<Fetched> => 
  * The wait may be interrupted or time out; taking is one step after it, so no result is taken that is not given out.
  * After a failure nothing is given out any more.
  */
-const poll = (shared: Shared) => ({ maxBytes, maxWaitMs }: { readonly maxWaitMs: number; readonly maxBytes: number }): Effect.Effect<ReadonlyArray<Fetched>, GroupError> => {
+const poll = (shared: Shared) =>
+(
+  { maxBytes, maxWaitMs }: { readonly maxWaitMs: number; readonly maxBytes: number }
+): Effect.Effect<ReadonlyArray<Fetched>, GroupError> => {
   const wait = Effect.suspend(() => {
     const arrived = shared.arrived.next
     return shared.ready.length > 0 ? Effect.void : arrived
@@ -159,7 +175,9 @@ const confirm = (shared: Shared) => (positions: ReadonlyArray<Confirmed>): Effec
     for (const position of positions) {
       const state = shared.partitions.get(partitionKey(position))
       if (state?.generation === position.generation && position.offset > state.deliveredTo) {
-        throw new Error(`${state.key}: offset ${position.offset} is confirmed, but only what is below ${state.deliveredTo} was given out`)
+        throw new Error(
+          `${state.key}: offset ${position.offset} is confirmed, but only what is below ${state.deliveredTo} was given out`
+        )
       }
       if (!shared.book.confirm(position)) dropped++
     }
@@ -177,8 +195,25 @@ const remove = (shared: Shared, partitions: ReadonlyArray<TopicPartition>): void
   }
 }
 
+const REBALANCE_IN_PROGRESS = 27
+
+/** Once more after a moment, where the group or its coordinator was just busy: it is the last chance. */
+const lastCommit = (commitNow: Effect.Effect<CommitOutcome>): Effect.Effect<CommitOutcome> =>
+  Effect.flatMap(
+    commitNow,
+    (outcome) =>
+      outcome.kind === "later" || (outcome.kind === "rebalanced" && outcome.error.code === REBALANCE_IN_PROGRESS)
+        ? Effect.andThen(Effect.sleep(200), commitNow)
+        : Effect.succeed(outcome)
+  )
+
 /** What a rebalance does to the consumer. `commitNow` is bounded. */
-const rebalancing = (shared: Shared, options: GroupConsumerOptions, hookMs: number, commitNow: Effect.Effect<CommitOutcome>): MembershipHandlers => ({
+const rebalancing = (
+  shared: Shared,
+  options: GroupConsumerOptions,
+  hookMs: number,
+  commitNow: Effect.Effect<CommitOutcome>
+): MembershipHandlers => ({
   assigned: (partitions) =>
     Effect.sync(() => {
       for (const at of partitions) {
@@ -197,9 +232,21 @@ const rebalancing = (shared: Shared, options: GroupConsumerOptions, hookMs: numb
       }
       const hook = options.onRevoke?.(partitions) ?? Effect.void
       return hook.pipe(
-        Effect.timeoutOrElse({ duration: hookMs, orElse: () => Effect.logWarning(`group ${shared.groupId}: what is in flight did not end within ${hookMs} ms; it is dropped`) }),
-        Effect.andThen(commitNow),
-        Effect.flatMap((outcome) => outcome.kind === "committed" ? Effect.void : Effect.logInfo(`group ${shared.groupId}: partitions were given up without a commit; their last records come again: ${outcome.error.message}`)),
+        Effect.timeoutOrElse({
+          duration: hookMs,
+          orElse: () =>
+            Effect.logWarning(
+              `group ${shared.groupId}: what is in flight did not end within ${hookMs} ms; it is dropped`
+            )
+        }),
+        Effect.andThen(lastCommit(commitNow)),
+        Effect.flatMap((outcome) =>
+          outcome.kind === "committed"
+            ? Effect.void
+            : Effect.logInfo(
+              `group ${shared.groupId}: partitions were given up without a commit; their last records come again: ${outcome.error.message}`
+            )
+        ),
         Effect.ensuring(Effect.sync(() => remove(shared, partitions)))
       )
     }),
@@ -211,16 +258,17 @@ const rebalancing = (shared: Shared, options: GroupConsumerOptions, hookMs: numb
   failed: (error) => Effect.sync(() => fail(shared, error))
 })
 
-const setPaused = (shared: Shared, paused: boolean) => (partitions: ReadonlyArray<TopicPartition>): Effect.Effect<void> =>
-  Effect.sync(() => {
-    for (const at of partitions) {
-      const state = shared.partitions.get(partitionKey(at))
-      if (state === undefined || state.paused === paused) continue
-      state.paused = paused
-      if (paused) dropBuffered(shared, state)
-    }
-    shared.fetchable.notify()
-  })
+const setPaused =
+  (shared: Shared, paused: boolean) => (partitions: ReadonlyArray<TopicPartition>): Effect.Effect<void> =>
+    Effect.sync(() => {
+      for (const at of partitions) {
+        const state = shared.partitions.get(partitionKey(at))
+        if (state === undefined || state.paused === paused) continue
+        state.paused = paused
+        if (paused) dropBuffered(shared, state)
+      }
+      shared.fetchable.notify()
+    })
 
 /** Remembers how many partitions topics have now, before we join. */
 const rememberCounts = (shared: Shared, topics: ReadonlyArray<string>): Effect.Effect<void, WireError> =>
@@ -265,7 +313,9 @@ const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"],
  * Connects and returns; joins with the first `subscribe`.
  * @see KIP-62 (max.poll.interval.ms), KIP-320 (truncation), KIP-429 (incremental rebalances), KIP-848
  */
-export const makeGroupConsumer = (options: GroupConsumerOptions): Effect.Effect<GroupConsumer, GroupError | SettingsError, Scope.Scope> =>
+export const makeGroupConsumer = (
+  options: GroupConsumerOptions
+): Effect.Effect<GroupConsumer, GroupError | SettingsError, Scope.Scope> =>
   Effect.gen(function*() {
     const settings = yield* parseGroupSettings(options.settings)
     const client = yield* parseClientConfig(options.settings)
@@ -273,30 +323,47 @@ export const makeGroupConsumer = (options: GroupConsumerOptions): Effect.Effect<
     const shared = makeShared(options, settings, client)
     const protocol = options.protocol === "auto" ? yield* chooseProtocol(options.cluster) : options.protocol
     // The group waits for us as long as max.poll.interval.ms; lanes that wait for one another should not.
-    const revokeMs = Math.max(1_000, Math.min(30_000, Math.floor(settings.maxPollIntervalMs / 3), Math.floor(sessionMs / 2)))
+    const revokeMs = Math.max(
+      1_000,
+      Math.min(30_000, Math.floor(settings.maxPollIntervalMs / 3), Math.floor(sessionMs / 2))
+    )
     const one = Semaphore.makeUnsafe(1)
-    let membership: Effect.Success<ReturnType<MakeMembership>>
-    const commitNow = (timeoutMs: number) => Effect.suspend(() => flush(shared, membership, one, timeoutMs))
-    const conf = librdkafkaConf(options.settings, { groupId: options.groupId, protocol, member: options.name, metadataRefreshMs: options.refreshTopicsMs ?? 5_000 })
-    membership = yield* (options.membership ?? makeMembership)({
+    const commitNow = (timeoutMs: number): Effect.Effect<CommitOutcome> =>
+      Effect.suspend(() => flush(shared, membership, one, timeoutMs))
+    const conf = librdkafkaConf(options.settings, {
+      groupId: options.groupId,
+      protocol,
+      member: options.name,
+      metadataRefreshMs: options.refreshTopicsMs ?? 5_000
+    })
+    const closeMs = Math.floor((options.closeTimeoutMs ?? 10_000) / 2)
+    const membership: Membership = yield* (options.membership ?? makeMembership)({
       groupId: options.groupId,
       conf,
       connectTimeoutMs: client.apiTimeoutMs,
       revokeTimeoutMs: revokeMs,
-      closeTimeoutMs: CLOSE_TIMEOUT_MS,
+      closeTimeoutMs: closeMs,
       pollIntervalMs: 50
     }, rebalancing(shared, options, Math.floor(revokeMs * 0.6), commitNow(Math.floor(revokeMs * 0.3))))
-    yield* Effect.addFinalizer(() => commitNow(COMMIT_TIMEOUT_MS).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS * 2), Effect.andThen(options.cluster.release(shared.purpose))))
+    yield* Effect.addFinalizer(() =>
+      commitNow(closeMs).pipe(Effect.timeoutOption(closeMs), Effect.andThen(options.cluster.release(shared.purpose)))
+    )
     const fetchers = yield* FiberMap.make<number>()
     const brokers = () => new Set([...shared.partitions.values()].map(fetchFrom).filter((id) => id >= 0))
     // A fiber that breaks must not leave the owner waiting: poll dies with it.
-    const guard = (work: Effect.Effect<never>): Effect.Effect<unknown> => work.pipe(Effect.catchDefect((defect) => Deferred.die(shared.failure, defect)))
+    const guard = (work: Effect.Effect<never>): Effect.Effect<unknown> =>
+      work.pipe(Effect.catchDefect((defect) => Deferred.die(shared.failure, defect)))
     const settled = Effect.suspend(() => {
       shared.fetchable.notify()
-      return Effect.forEach(brokers(), (id) => FiberMap.run(fetchers, id, guard(runFetcher(shared, id, () => brokers().size)), { onlyIfMissing: true }), { discard: true })
+      return Effect.forEach(brokers(), (id) =>
+        FiberMap.run(fetchers, id, guard(runFetcher(shared, id, () => brokers().size)), { onlyIfMissing: true }), {
+        discard: true
+      })
     })
     yield* Effect.forkScoped(guard(runSteward(shared, membership, settled)))
-    yield* Effect.forkScoped(guard(runCommitter(shared, membership, one, options.commitIntervalMs ?? 1_000, COMMIT_TIMEOUT_MS)))
+    yield* Effect.forkScoped(
+      guard(runCommitter(shared, membership, one, options.commitIntervalMs ?? 1_000, COMMIT_TIMEOUT_MS))
+    )
     let started = settings.offsetReset === "earliest"
     return {
       subscribe: (topics) => {
@@ -309,6 +376,10 @@ export const makeGroupConsumer = (options: GroupConsumerOptions): Effect.Effect<
       flush: commitNow(COMMIT_TIMEOUT_MS),
       pause: setPaused(shared, true),
       resume: setPaused(shared, false),
-      partitions: Effect.sync(() => [...shared.partitions.values()].map((state) => view(shared, state)))
+      partitions: Effect.sync(() =>
+        [...shared.partitions.values()].map((state) =>
+          view(shared, state)
+        )
+      )
     }
   })

@@ -37,7 +37,8 @@ const DEAD = "Dead"
 /** The group as its coordinator knows it; null when there is none (or the principal may not see it). */
 export const findGroup = (cluster: Cluster, groupId: string): Effect.Effect<KnownGroup | null, WireError> => {
   const to = { kind: "group", key: groupId } as const
-  const raised = (api: string, code: number, detail: string | null) => new BrokerError({ api, code, subject: `group ${groupId}`, detail })
+  const raised = (api: string, code: number, detail: string | null) =>
+    new BrokerError({ api, code, subject: `group ${groupId}`, detail })
   const listed = Effect.gen(function*() {
     const answer = yield* cluster.request(to, listGroups, {})
     if (answer.errorCode !== 0) return yield* raised("ListGroups", answer.errorCode, null)
@@ -54,7 +55,10 @@ export const findGroup = (cluster: Cluster, groupId: string): Effect.Effect<Know
     return { type: "classic", state: found.groupState, protocolType: found.protocolType } as const
   })
   return cluster.retrying(
-    Effect.flatMap(cluster.negotiate(to, listGroups), (version): Effect.Effect<KnownGroup | null, WireError> => version >= TELLS_TYPES ? listed : described),
+    Effect.flatMap(
+      cluster.negotiate(to, listGroups),
+      (version): Effect.Effect<KnownGroup | null, WireError> => version >= TELLS_TYPES ? listed : described
+    ),
     { destination: to }
   )
 }
@@ -68,10 +72,19 @@ const typeOf = (text: string): KnownGroup["type"] => {
  * Fails when a group of another kind has this id. A classic group is no obstacle to a consumer group: the coordinator
  * converts one into the other (KIP-848), and both speak of the same offsets.
  */
-export const assertGroupType = (cluster: Cluster, groupId: string, wanted: "share" | "consumer"): Effect.Effect<void, GroupCollisionError | WireError> =>
+export const assertGroupType = (
+  cluster: Cluster,
+  groupId: string,
+  wanted: "share" | "consumer"
+): Effect.Effect<void, GroupCollisionError | WireError> =>
   Effect.flatMap(findGroup(cluster, groupId), (found) => {
     if (found === null || found.type === "unknown" || found.type === wanted) return Effect.void
-    if (wanted === "consumer" && found.type === "classic" && (found.protocolType === "" || found.protocolType === "consumer")) return Effect.void
-    const exists = found.type === "classic" && found.protocolType !== "" && found.protocolType !== "consumer" ? `classic (${found.protocolType})` : found.type
+    if (
+      wanted === "consumer" && found.type === "classic" &&
+      (found.protocolType === "" || found.protocolType === "consumer")
+    ) return Effect.void
+    const exists = found.type === "classic" && found.protocolType !== "" && found.protocolType !== "consumer"
+      ? `classic (${found.protocolType})`
+      : found.type
     return Effect.fail(new GroupCollisionError({ groupId, wanted, exists }))
   })

@@ -34,7 +34,10 @@ const strategy = (settings: ClientSettings): string =>
   }).join(",")
 
 /** The native consumer's configuration. Unknown values are refused by librdkafka when the client is made. */
-export const librdkafkaConf = (settings: ClientSettings, options: ConfOptions): Readonly<Record<string, SettingValue>> => {
+export const librdkafkaConf = (
+  settings: ClientSettings,
+  options: ConfOptions
+): Readonly<Record<string, SettingValue>> => {
   const conf: Record<string, SettingValue> = { ...toLibrdkafka(settings) }
   for (const name of options.protocol === "classic" ? [...SAME, ...CLASSIC] : SAME) {
     const value = text(settings, name)
@@ -58,5 +61,7 @@ export const librdkafkaConf = (settings: ClientSettings, options: ConfOptions): 
   // Between assignment and pause a fetch may slip out: it must be small.
   conf["queued.min.messages"] = 1
   conf["fetch.message.max.bytes"] = 1_024
+  // Its own default; a smaller one, meant for our fetches, would not go with its other limits.
+  delete conf["receive.message.max.bytes"]
   return conf
 }

@@ -27,9 +27,15 @@ export interface Membership {
   /** Replaces the set of topics; an empty one leaves the group. Partitions of topics that stay are not disturbed (unless the protocol is eager). */
   readonly subscribe: (topics: ReadonlyArray<string>) => Effect.Effect<void, MembershipError>
   /** Resolves with the coordinator's word. One at a time; the caller keeps to that. */
-  readonly commit: (positions: ReadonlyArray<CommittedPosition>, timeoutMs: number) => Effect.Effect<void, MembershipError>
+  readonly commit: (
+    positions: ReadonlyArray<CommittedPosition>,
+    timeoutMs: number
+  ) => Effect.Effect<void, MembershipError>
   /** Partitions that the group has no offset for are absent. */
-  readonly committed: (partitions: ReadonlyArray<TopicPartition>, timeoutMs: number) => Effect.Effect<ReadonlyArray<CommittedPosition>, MembershipError>
+  readonly committed: (
+    partitions: ReadonlyArray<TopicPartition>,
+    timeoutMs: number
+  ) => Effect.Effect<ReadonlyArray<CommittedPosition>, MembershipError>
 }
 
 /** Called one after the other. None may fail; all but `revoked` should be quick. */
@@ -57,7 +63,10 @@ export interface MembershipOptions {
   readonly pollIntervalMs: number
 }
 
-export type MakeMembership = (options: MembershipOptions, handlers: MembershipHandlers) => Effect.Effect<Membership, MembershipError, Scope.Scope>
+export type MakeMembership = (
+  options: MembershipOptions,
+  handlers: MembershipHandlers
+) => Effect.Effect<Membership, MembershipError, Scope.Scope>
 
 interface NativeError {
   readonly code?: number
@@ -71,7 +80,10 @@ interface NativePosition extends TopicPartition {
 /** What we use of the native consumer; its own types lack half of it. */
 interface NativeConsumer {
   on(event: string, listener: (data: unknown) => void): unknown
-  connect(options: { readonly allTopics: boolean; readonly timeout: number }, done: (error: NativeError | null) => void): unknown
+  connect(
+    options: { readonly allTopics: boolean; readonly timeout: number },
+    done: (error: NativeError | null) => void
+  ): unknown
   disconnect(done: () => void): unknown
   isConnected(): boolean
   subscribe(topics: ReadonlyArray<string>): unknown
@@ -86,7 +98,11 @@ interface NativeConsumer {
   setDefaultConsumeTimeout(timeoutMs: number): void
   consume(count: number, done: (error: NativeError | null) => void): void
   commitCb(positions: ReadonlyArray<NativePosition>, done: (error: NativeError | null) => void): unknown
-  committed(partitions: ReadonlyArray<TopicPartition>, timeoutMs: number, done: (error: NativeError | null, positions: ReadonlyArray<NativePosition>) => void): unknown
+  committed(
+    partitions: ReadonlyArray<TopicPartition>,
+    timeoutMs: number,
+    done: (error: NativeError | null, positions: ReadonlyArray<NativePosition>) => void
+  ): unknown
 }
 
 const ASSIGN_PARTITIONS = -175
@@ -121,19 +137,29 @@ class Client {
     this.events = events
     const conf = {
       ...options.conf,
-      rebalance_cb: (error: NativeError | undefined, partitions: ReadonlyArray<TopicPartition>) => this.#rebalance(error, partitions),
-      offset_commit_cb: (error: NativeError | undefined, positions: ReadonlyArray<NativePosition>) => this.#committed(error, positions)
+      rebalance_cb: (error: NativeError | undefined, partitions: ReadonlyArray<TopicPartition>) =>
+        this.#rebalance(error, partitions),
+      offset_commit_cb: (error: NativeError | undefined, positions: ReadonlyArray<NativePosition>) =>
+        this.#committed(error, positions)
     }
     this.native = new Kafka.KafkaConsumer(conf as never, {}) as unknown as NativeConsumer
     this.native.setDefaultConsumeTimeout(0)
     this.native.on("event.error", (error) => this.report("poll", error as NativeError))
     this.native.on("error", (error) => this.report("poll", error as NativeError))
-    this.native.on("event.log", (line) => this.#offer({ kind: "log", text: String((line as { message?: unknown }).message) }))
+    this.native.on(
+      "event.log",
+      (line) => this.#offer({ kind: "log", text: String((line as { message?: unknown }).message) })
+    )
   }
 
   error(operation: string, error: unknown): MembershipError {
     const { code = -1, message = String(error) } = (error ?? {}) as NativeError
-    return new MembershipError({ operation, groupId: this.groupId, code: Number.isInteger(code) ? code : -1, what: message })
+    return new MembershipError({
+      operation,
+      groupId: this.groupId,
+      code: Number.isInteger(code) ? code : -1,
+      what: message
+    })
   }
 
   /** An error that the client came up with by itself. */
@@ -179,7 +205,10 @@ class Client {
     const waiting = this.waiting.get(key)
     if (waiting === undefined) return
     this.waiting.delete(key)
-    Deferred.doneUnsafe(waiting, error?.code === undefined || error.code === 0 ? Effect.void : Effect.fail(this.error("commit", error)))
+    Deferred.doneUnsafe(
+      waiting,
+      error?.code === undefined || error.code === 0 ? Effect.void : Effect.fail(this.error("commit", error))
+    )
   }
 }
 
@@ -198,36 +227,54 @@ const late = (client: Client, operation: string, timeoutMs: number) =>
     orElse: () => Effect.fail(client.error(operation, { code: TIMED_OUT, message: `no answer within ${timeoutMs} ms` }))
   })
 
-const commit = (client: Client) => (positions: ReadonlyArray<CommittedPosition>, timeoutMs: number): Effect.Effect<void, MembershipError> =>
-  Effect.suspend(() => {
-    const key = signature(positions)
-    const done = Deferred.makeUnsafe<void, MembershipError>()
-    client.waiting.set(key, done)
-    const send = Effect.try({
-      try: () =>
-        client.native.commitCb(positions, (error) => {
-          if (error !== null && error !== undefined) Deferred.doneUnsafe(done, Effect.fail(client.error("commit", error)))
-        }),
-      catch: (cause) => client.error("commit", cause)
+const commit =
+  (client: Client) =>
+  (positions: ReadonlyArray<CommittedPosition>, timeoutMs: number): Effect.Effect<void, MembershipError> =>
+    Effect.suspend(() => {
+      const key = signature(positions)
+      const done = Deferred.makeUnsafe<void, MembershipError>()
+      client.waiting.set(key, done)
+      const send = Effect.try({
+        try: () =>
+          client.native.commitCb(positions, (error) => {
+            if (error !== null && error !== undefined) {
+              Deferred.doneUnsafe(done, Effect.fail(client.error("commit", error)))
+            }
+          }),
+        catch: (cause) => client.error("commit", cause)
+      })
+      return send.pipe(
+        Effect.andThen(Deferred.await(done)),
+        late(client, "commit", timeoutMs),
+        Effect.ensuring(Effect.sync(() => client.waiting.delete(key)))
+      )
     })
-    return send.pipe(
-      Effect.andThen(Deferred.await(done)),
-      late(client, "commit", timeoutMs),
-      Effect.ensuring(Effect.sync(() => client.waiting.delete(key)))
-    )
-  })
 
-const committed = (client: Client) => (partitions: ReadonlyArray<TopicPartition>, timeoutMs: number): Effect.Effect<ReadonlyArray<CommittedPosition>, MembershipError> =>
+const committed = (client: Client) =>
+(
+  partitions: ReadonlyArray<TopicPartition>,
+  timeoutMs: number
+): Effect.Effect<ReadonlyArray<CommittedPosition>, MembershipError> =>
   Effect.callback<ReadonlyArray<CommittedPosition>, MembershipError>((resume) => {
     try {
       client.native.committed(plain(partitions), timeoutMs, (error, positions) => {
         if (error) return resume(Effect.fail(client.error("committed", error)))
         // A partition with an error comes as an Error in its place; taken for "no offset", it would start over.
         const wrong = positions.find((p) => p instanceof Error)
-        if (wrong !== undefined) return resume(Effect.fail(client.error("committed", { code: TIMED_OUT, message: (wrong as unknown as Error).message })))
+        if (wrong !== undefined) {
+          return resume(
+            Effect.fail(client.error("committed", { code: TIMED_OUT, message: (wrong as unknown as Error).message }))
+          )
+        }
         resume(Effect.succeed(positions.flatMap((p) =>
           typeof p.offset === "number" && p.offset >= 0
-            ? [{ topic: p.topic, partition: p.partition, offset: p.offset, leaderEpoch: p.leaderEpoch ?? -1, metadata: p.metadata ?? "" }]
+            ? [{
+              topic: p.topic,
+              partition: p.partition,
+              offset: p.offset,
+              leaderEpoch: p.leaderEpoch ?? -1,
+              metadata: p.metadata ?? ""
+            }]
             : []
         )))
       })
@@ -260,7 +307,10 @@ const disconnect = (client: Client, timeoutMs: number): Effect.Effect<void> =>
     }
   }).pipe(Effect.timeoutOrElse({
     duration: timeoutMs,
-    orElse: () => Effect.logWarning(`group ${client.groupId}: leaving took longer than ${timeoutMs} ms; the group will notice by its session timeout`)
+    orElse: () =>
+      Effect.logWarning(
+        `group ${client.groupId}: leaving took longer than ${timeoutMs} ms; the group will notice by its session timeout`
+      )
   }))
 
 /** Serves the client's queue: rebalances, commit outcomes and errors arrive only while this is called. */
@@ -277,48 +327,63 @@ const keepAlive = (client: Client, intervalMs: number): Effect.Effect<never> =>
     }
   }).pipe(Effect.andThen(Effect.sleep(intervalMs)), Effect.forever)
 
-const handle = (client: Client, options: MembershipOptions, handlers: MembershipHandlers) => (event: Event): Effect.Effect<void> => {
-  switch (event.kind) {
-    case "log":
-      return Effect.logDebug(event.text)
-    case "failed":
-      return handlers.failed(event.error)
-    case "assigned":
-      return handlers.assigned(event.partitions)
-    case "lost":
-      return handlers.lost(event.partitions)
-    case "revoked": {
-      const release = Effect.sync(() => {
-        try {
-          client.giveUp(event.partitions)
-        } catch (cause) {
-          client.report("assign", cause as NativeError)
-        }
-      })
-      return handlers.revoked(event.partitions).pipe(
-        Effect.timeoutOrElse({
-          duration: options.revokeTimeoutMs,
-          orElse: () => Effect.logWarning(`group ${client.groupId}: giving up ${event.partitions.length} partitions before their work was done: it took longer than ${options.revokeTimeoutMs} ms`)
-        }),
-        Effect.ensuring(release)
-      )
+const handle =
+  (client: Client, options: MembershipOptions, handlers: MembershipHandlers) => (event: Event): Effect.Effect<void> => {
+    switch (event.kind) {
+      case "log":
+        return Effect.logDebug(event.text)
+      case "failed":
+        return handlers.failed(event.error)
+      case "assigned":
+        return handlers.assigned(event.partitions)
+      case "lost":
+        return handlers.lost(event.partitions)
+      case "revoked": {
+        const release = Effect.sync(() => {
+          try {
+            client.giveUp(event.partitions)
+          } catch (cause) {
+            client.report("assign", cause as NativeError)
+          }
+        })
+        return handlers.revoked(event.partitions).pipe(
+          Effect.timeoutOrElse({
+            duration: options.revokeTimeoutMs,
+            orElse: () =>
+              Effect.logWarning(
+                `group ${client.groupId}: giving up ${event.partitions.length} partitions before their work was done: it took longer than ${options.revokeTimeoutMs} ms`
+              )
+          }),
+          Effect.ensuring(release)
+        )
+      }
     }
   }
-}
 
 /** Connects; joins with the first `subscribe`. Leaves the group when the scope closes. */
 export const makeMembership: MakeMembership = Effect.fnUntraced(function*(options, handlers) {
   const events = yield* Queue.unbounded<Event>()
   const client = yield* Effect.try({
     try: () => new Client(options, events),
-    catch: (cause) => new MembershipError({ operation: "configure", groupId: options.groupId, code: -186, what: cause instanceof Error ? cause.message : String(cause) })
+    catch: (cause) =>
+      new MembershipError({
+        operation: "configure",
+        groupId: options.groupId,
+        code: -186,
+        what: cause instanceof Error ? cause.message : String(cause)
+      })
   })
   yield* Effect.addFinalizer(() => disconnect(client, options.closeTimeoutMs))
   yield* connect(client, options.connectTimeoutMs)
   const serve = handle(client, options, handlers)
   // Neither of the two can fail; a defect in a handler is reported to the owner, who would otherwise wait for ever.
   const guarded = (work: Effect.Effect<never>) =>
-    work.pipe(Effect.catchDefect((defect) => handlers.failed(client.error("poll", { code: -1, message: `a handler broke: ${String(defect)}` }))), Effect.forkScoped)
+    work.pipe(
+      Effect.catchDefect((defect) =>
+        handlers.failed(client.error("poll", { code: -1, message: `a handler broke: ${String(defect)}` }))
+      ),
+      Effect.forkScoped
+    )
   yield* guarded(Effect.forever(Queue.take(events).pipe(Effect.flatMap(serve))))
   yield* guarded(keepAlive(client, options.pollIntervalMs))
   return { subscribe: subscribe(client), commit: commit(client), committed: committed(client) }

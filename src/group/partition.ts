@@ -46,6 +46,8 @@ export interface PartitionState extends TopicPartition {
   lastStableOffset: number
   logStart: number
   problem: PartitionProblem | null
+  /** The passing trouble that it waits for to end, in words; null when there is none. */
+  waiting: string | null
   /** Clock milliseconds before which it is not tried again, and how often it was in vain. */
   notBefore: number
   failures: number
@@ -76,6 +78,7 @@ export const newPartition = (at: TopicPartition, generation: number): PartitionS
   lastStableOffset: -1,
   logStart: -1,
   problem: null,
+  waiting: null,
   notBefore: 0,
   failures: 0,
   turn: 0
@@ -90,10 +93,12 @@ export const moveTo = (state: PartitionState, stage: Stage): void => {
 export const stop = (state: PartitionState, problem: PartitionProblem): void => {
   moveTo(state, "stopped")
   state.problem = problem
+  state.waiting = null
 }
 
 /** Not again before a back-off that doubles from 100 ms to 5 s; with its leader looked up anew. */
-export const backOff = (state: PartitionState, now: number): void => {
+export const backOff = (state: PartitionState, now: number, why: string): void => {
+  state.waiting = why
   state.leader = -1
   state.replica = -1
   state.notBefore = now + Math.min(5_000, 100 * 2 ** Math.min(state.failures, 6))
@@ -101,6 +106,7 @@ export const backOff = (state: PartitionState, now: number): void => {
 }
 
 export const recovered = (state: PartitionState): void => {
+  state.waiting = null
   state.failures = 0
   state.notBefore = 0
 }

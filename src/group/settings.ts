@@ -3,7 +3,15 @@
  * A wrong value is a SettingsError. What concerns the connection is read elsewhere (src/wire/settings.ts).
  */
 import type { Effect } from "effect"
-import { type ClientSettings, integer, oneOf, parsing, type SettingsError, text, wrongSetting } from "../wire/settings.ts"
+import {
+  type ClientSettings,
+  integer,
+  oneOf,
+  parsing,
+  type SettingsError,
+  text,
+  wrongSetting
+} from "../wire/settings.ts"
 
 export interface GroupSettings {
   readonly readCommitted: boolean
@@ -25,7 +33,9 @@ const offsetReset = (settings: ClientSettings): GroupSettings["offsetReset"] => 
   const given = text(settings, key) ?? "earliest"
   const duration = DURATION.exec(given)
   if (duration !== null) {
-    const [, days = 0, hours = 0, minutes = 0, seconds = 0] = duration.map((part) => part === undefined ? 0 : Number(part))
+    const [, days = 0, hours = 0, minutes = 0, seconds = 0] = duration.map((part) =>
+      part === undefined ? 0 : Number(part)
+    )
     return { backMs: (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000 }
   }
   const known = (["earliest", "latest", "none"] as const).find((name) => name === given.toLowerCase())
@@ -35,7 +45,8 @@ const offsetReset = (settings: ClientSettings): GroupSettings["offsetReset"] => 
 
 export const parseGroupSettings = (settings: ClientSettings): Effect.Effect<GroupSettings, SettingsError> =>
   parsing(() => ({
-    readCommitted: oneOf(settings, "isolation.level", "read_committed", ["read_committed", "read_uncommitted"]) === "read_committed",
+    readCommitted:
+      oneOf(settings, "isolation.level", "read_committed", ["read_committed", "read_uncommitted"]) === "read_committed",
     offsetReset: offsetReset(settings),
     fetchMaxBytes: integer(settings, "fetch.max.bytes", 16 * 1024 * 1024, 1, MAX_INT),
     fetchMinBytes: integer(settings, "fetch.min.bytes", 1, 0, MAX_INT),

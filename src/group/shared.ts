@@ -71,7 +71,8 @@ export interface Shared {
 }
 
 /** Still the same assignment: nothing else may be changed through an answer that comes late. */
-export const isCurrent = (shared: Shared, state: PartitionState): boolean => shared.partitions.get(state.key) === state && state.stage !== "revoked"
+export const isCurrent = (shared: Shared, state: PartitionState): boolean =>
+  shared.partitions.get(state.key) === state && state.stage !== "revoked"
 
 /** Takes a partition's results out of the queue; the position goes back to where the first of them began. */
 export const dropBuffered = (shared: Shared, state: PartitionState): void => {
@@ -105,7 +106,15 @@ export const passGap = (shared: Shared, state: PartitionState, gap: GapError, ep
   state.positionEpoch = epoch
   state.recreated = false
   moveTo(state, "ready")
-  enqueue(shared, state, { first: gap.to, next: gap.to, leaderEpoch: epoch, batches: [], bytes: 0, abortedRecords: 0, gap })
+  enqueue(shared, state, {
+    first: gap.to,
+    next: gap.to,
+    leaderEpoch: epoch,
+    batches: [],
+    bytes: 0,
+    abortedRecords: 0,
+    gap
+  })
 }
 
 /** Puts a result of a partition behind those that are there. */

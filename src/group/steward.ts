@@ -37,12 +37,18 @@ const about = (shared: Shared, states: States, effect: Effect.Effect<void, WireE
       if (!passes(error)) return fail(shared, error)
       yield* Effect.logDebug(`group ${shared.groupId}: ${error.message}`)
       const now = yield* Clock.currentTimeMillis
-      for (const state of states) if (isCurrent(shared, state)) backOff(state, now)
+      for (const state of states) if (isCurrent(shared, state)) backOff(state, now, error.message)
     })
   ))
 
 /** A code in a partition's part of an answer. */
-export const onPartitionCode = (shared: Shared, state: PartitionState, api: string, code: number, now: number): void => {
+export const onPartitionCode = (
+  shared: Shared,
+  state: PartitionState,
+  api: string,
+  code: number,
+  now: number
+): void => {
   const error = new BrokerError({ api, code, subject: state.key, detail: null })
   switch (kafkaError(code).class) {
     case "authorization":
@@ -51,36 +57,52 @@ export const onPartitionCode = (shared: Shared, state: PartitionState, api: stri
     case "refresh":
     case "coordinator":
     case "fenced":
-      return backOff(state, now)
+      return backOff(state, now, error.message)
     default:
       // The broker's own trouble (-1) is worth another try; it is seen in the log until then.
-      if (code === -1) return backOff(state, now)
-      return stop(state, new SourceRecordError({ topic: state.topic, partition: state.partition, offset: Math.max(0, state.position), what: error.message }))
+      if (code === -1) return backOff(state, now, error.message)
+      return stop(
+        state,
+        new SourceRecordError({
+          topic: state.topic,
+          partition: state.partition,
+          offset: Math.max(0, state.position),
+          what: error.message
+        })
+      )
   }
 }
 
 const refreshLeaders = (shared: Shared, states: States): Effect.Effect<void> => {
   const names = [...new Set(states.map((state) => state.topic))]
-  return about(shared, states, Effect.gen(function*() {
-    const topics = yield* shared.cluster.topics(names)
-    const now = yield* Clock.currentTimeMillis
-    for (const state of states) {
-      if (!isCurrent(shared, state)) continue
-      const topic = topics.get(state.topic)
-      const partition = topic?.partitions.find((p) => p.partition === state.partition)
-      if (topic === undefined || partition === undefined || partition.leader < 0) {
-        backOff(state, now)
-        continue
+  return about(
+    shared,
+    states,
+    Effect.gen(function*() {
+      const topics = yield* shared.cluster.topics(names)
+      const now = yield* Clock.currentTimeMillis
+      for (const state of states) {
+        if (!isCurrent(shared, state)) continue
+        const topic = topics.get(state.topic)
+        const partition = topic?.partitions.find((p) => p.partition === state.partition)
+        if (topic === undefined || partition === undefined) {
+          backOff(state, now, `${state.key} is not there on the source`)
+          continue
+        }
+        if (partition.leader < 0) {
+          backOff(state, now, `${state.key} has no leader`)
+          continue
+        }
+        if (state.topicId !== "" && state.topicId !== topic.id && state.position >= 0) {
+          state.recreated = true
+          moveTo(state, "range")
+        }
+        state.topicId = topic.id
+        shared.counts.set(state.topic, topic.partitions.length)
+        adoptLeader(state, partition.leader, partition.leaderEpoch)
       }
-      if (state.topicId !== "" && state.topicId !== topic.id && state.position >= 0) {
-        state.recreated = true
-        moveTo(state, "range")
-      }
-      state.topicId = topic.id
-      shared.counts.set(state.topic, topic.partitions.length)
-      adoptLeader(state, partition.leader, partition.leaderEpoch)
-    }
-  }))
+    })
+  )
 }
 
 const byLeader = (states: States): ReadonlyArray<readonly [number, Array<PartitionState>]> => {
@@ -93,7 +115,10 @@ const byLeader = (states: States): ReadonlyArray<readonly [number, Array<Partiti
   return [...groups]
 }
 
-const byTopic = <A>(states: States, part: (state: PartitionState) => A): ReadonlyArray<{ readonly name: string; readonly parts: ReadonlyArray<A> }> => {
+const byTopic = <A>(
+  states: States,
+  part: (state: PartitionState) => A
+): ReadonlyArray<{ readonly name: string; readonly parts: ReadonlyArray<A> }> => {
   const topics = new Map<string, Array<A>>()
   for (const state of states) {
     const parts = topics.get(state.topic)
@@ -109,27 +134,39 @@ interface Listed {
 }
 
 /** Asks each leader for one offset of each of its partitions. Partitions with an error are absent, and dealt with. */
-const list = (shared: Shared, states: States, timestamp: number, readCommitted: boolean): Effect.Effect<ReadonlyMap<string, Listed>> =>
+const list = (
+  shared: Shared,
+  states: States,
+  timestamp: number,
+  readCommitted: boolean
+): Effect.Effect<ReadonlyMap<string, Listed>> =>
   Effect.gen(function*() {
     const found = new Map<string, Listed>()
     yield* Effect.forEach(byLeader(states), ([leader, group]) =>
-      about(shared, group, Effect.gen(function*() {
-        const topics = byTopic(group, (state) => ({ partitionIndex: state.partition, currentLeaderEpoch: state.leaderEpoch, timestamp }))
-        const answer = yield* shared.cluster.request({ kind: "broker", id: leader }, listOffsets, {
-          replicaId: -1,
-          isolationLevel: readCommitted ? 1 : 0,
-          topics: topics.map(({ name, parts }) => ({ name, partitions: parts }))
-        })
-        const now = yield* Clock.currentTimeMillis
-        for (const topic of answer.topics) {
-          for (const part of topic.partitions) {
-            const state = shared.partitions.get(`${topic.name}-${part.partitionIndex}`)
-            if (state === undefined || !isCurrent(shared, state)) continue
-            if (part.errorCode !== 0) onPartitionCode(shared, state, "ListOffsets", part.errorCode, now)
-            else found.set(state.key, { offset: part.offset, leaderEpoch: part.leaderEpoch })
+      about(
+        shared,
+        group,
+        Effect.gen(function*() {
+          const topics = byTopic(
+            group,
+            (state) => ({ partitionIndex: state.partition, currentLeaderEpoch: state.leaderEpoch, timestamp })
+          )
+          const answer = yield* shared.cluster.request({ kind: "broker", id: leader }, listOffsets, {
+            replicaId: -1,
+            isolationLevel: readCommitted ? 1 : 0,
+            topics: topics.map(({ name, parts }) => ({ name, partitions: parts }))
+          })
+          const now = yield* Clock.currentTimeMillis
+          for (const topic of answer.topics) {
+            for (const part of topic.partitions) {
+              const state = shared.partitions.get(`${topic.name}-${part.partitionIndex}`)
+              if (state === undefined || !isCurrent(shared, state)) continue
+              if (part.errorCode !== 0) onPartitionCode(shared, state, "ListOffsets", part.errorCode, now)
+              else found.set(state.key, { offset: part.offset, leaderEpoch: part.leaderEpoch })
+            }
           }
-        }
-      })), { concurrency: "unbounded", discard: true })
+        })
+      ), { concurrency: "unbounded", discard: true })
     return found
   })
 
@@ -138,7 +175,9 @@ const reset = (shared: Shared, states: States): Effect.Effect<void> =>
   Effect.gen(function*() {
     const { offsetReset, readCommitted } = shared.settings
     if (offsetReset === "none") {
-      for (const state of states) stop(state, new PositionError({ topic: state.topic, partition: state.partition, groupId: shared.groupId }))
+      for (const state of states) {
+        stop(state, new PositionError({ topic: state.topic, partition: state.partition, groupId: shared.groupId }))
+      }
       return
     }
     const skip = (state: PartitionState) => state.partition < (shared.firstCounts.get(state.topic) ?? 0)
@@ -148,11 +187,17 @@ const reset = (shared: Shared, states: States): Effect.Effect<void> =>
     const place = (group: States, listed: ReadonlyMap<string, Listed>) => {
       for (const state of group) {
         const found = listed.get(state.key)
-        if (found !== undefined && found.offset >= 0 && isCurrent(shared, state)) start(shared, state, found.offset, -1, -1)
+        if (found !== undefined && found.offset >= 0 && isCurrent(shared, state)) {
+          start(shared, state, found.offset, -1, -1)
+        }
       }
     }
-    if (early.length > 0) place(early, yield* list(shared, early, EARLIEST, false))
-    if (late.length === 0) return
+    if (early.length > 0) {
+      place(early, yield* list(shared, early, EARLIEST, false))
+    }
+    if (late.length === 0) {
+      return
+    }
     const listed = yield* list(shared, late, since, readCommitted)
     place(late, listed)
     // No record is as young as the duration says: the end it is.
@@ -160,7 +205,15 @@ const reset = (shared: Shared, states: States): Effect.Effect<void> =>
     if (empty.length > 0) place(empty, yield* list(shared, empty, LATEST, readCommitted))
     // A start that skips records must not move when we restart before the first record comes.
     for (const state of late) {
-      if (state.position >= 0) shared.book.confirm({ topic: state.topic, partition: state.partition, offset: state.position, leaderEpoch: -1, generation: state.generation })
+      if (state.position >= 0) {
+        shared.book.confirm({
+          topic: state.topic,
+          partition: state.partition,
+          offset: state.position,
+          leaderEpoch: -1,
+          generation: state.generation
+        })
+      }
     }
   })
 
@@ -177,7 +230,11 @@ const start = (shared: Shared, state: PartitionState, position: number, epoch: n
  * Where the group has offsets of other partitions of these topics, what is committed beside them says how many
  * partitions there were when it began: a partition that was added while nobody ran is then known to be new.
  */
-const recallFirstCounts = (shared: Shared, membership: Membership, states: States): Effect.Effect<void, MembershipError> =>
+const recallFirstCounts = (
+  shared: Shared,
+  membership: Membership,
+  states: States
+): Effect.Effect<void, MembershipError> =>
   Effect.gen(function*() {
     const siblings = [...new Set(states.map(({ topic }) => topic))].flatMap((topic) =>
       Array.from({ length: shared.counts.get(topic) ?? 0 }, (_, partition) => ({ topic, partition }))
@@ -215,40 +272,50 @@ const locate = (shared: Shared, membership: Membership, states: States): Effect.
       if (!error.retriable && !error.rebalanced) return fail(shared, error)
       yield* Effect.logDebug(error.message)
       const now = yield* Clock.currentTimeMillis
-      for (const state of states) if (isCurrent(shared, state)) backOff(state, now)
-    })
-  ))
+      for (const state of states) if (isCurrent(shared, state)) backOff(state, now, error.message)
+    })))
 
 /** Positions whose last record an older leader wrote: is it still there? */
 const validate = (shared: Shared, states: States): Effect.Effect<void> => {
   const doubtful = states.filter((state) => state.positionEpoch >= 0 && state.leaderEpoch >= 0)
   for (const state of states) if (!doubtful.includes(state)) moveTo(state, "ready")
   return Effect.forEach(byLeader(doubtful), ([leader, group]) =>
-    about(shared, group, Effect.gen(function*() {
-      const topics = byTopic(group, (state) => ({ partition: state.partition, currentLeaderEpoch: state.leaderEpoch, leaderEpoch: state.positionEpoch }))
-      const answer = yield* shared.cluster.request({ kind: "broker", id: leader }, offsetForLeaderEpoch, {
-        replicaId: -1,
-        topics: topics.map(({ name, parts }) => ({ topic: name, partitions: parts }))
-      }).pipe(Effect.catchTag("UnsupportedError", () => Effect.succeed(null)))
-      const now = yield* Clock.currentTimeMillis
-      if (answer === null) {
-        for (const state of group) moveTo(state, "ready")
-        return
-      }
-      for (const topic of answer.topics) {
-        for (const part of topic.partitions) {
-          const state = shared.partitions.get(`${topic.topic}-${part.partition}`)
-          if (state === undefined || state.stage !== "validate") continue
-          if (part.errorCode !== 0) {
-            onPartitionCode(shared, state, "OffsetForLeaderEpoch", part.errorCode, now)
-            continue
-          }
-          const gap = judgeEpoch(state, state.position, part)
-          if (gap === null) moveTo(state, "ready")
-          else passGap(shared, state, gap, part.leaderEpoch)
+    about(
+      shared,
+      group,
+      Effect.gen(function*() {
+        const topics = byTopic(
+          group,
+          (state) => ({
+            partition: state.partition,
+            currentLeaderEpoch: state.leaderEpoch,
+            leaderEpoch: state.positionEpoch
+          })
+        )
+        const answer = yield* shared.cluster.request({ kind: "broker", id: leader }, offsetForLeaderEpoch, {
+          replicaId: -1,
+          topics: topics.map(({ name, parts }) => ({ topic: name, partitions: parts }))
+        }).pipe(Effect.catchTag("UnsupportedError", () => Effect.succeed(null)))
+        const now = yield* Clock.currentTimeMillis
+        if (answer === null) {
+          for (const state of group) if (state.stage === "validate") moveTo(state, "ready")
+          return
         }
-      }
-    })), { concurrency: "unbounded", discard: true })
+        for (const topic of answer.topics) {
+          for (const part of topic.partitions) {
+            const state = shared.partitions.get(`${topic.topic}-${part.partition}`)
+            if (state === undefined || state.stage !== "validate") continue
+            if (part.errorCode !== 0) {
+              onPartitionCode(shared, state, "OffsetForLeaderEpoch", part.errorCode, now)
+              continue
+            }
+            const gap = judgeEpoch(state, state.position, part)
+            if (gap === null) moveTo(state, "ready")
+            else passGap(shared, state, gap, part.leaderEpoch)
+          }
+        }
+      })
+    ), { concurrency: "unbounded", discard: true })
 }
 
 /** Positions that a broker refused, or that belong to a topic that is no more. */
@@ -275,7 +342,9 @@ const round = (shared: Shared, membership: Membership): Effect.Effect<void> =>
   Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const due = (wanted: (state: PartitionState) => boolean): States =>
-      [...shared.partitions.values()].filter((state) => state.stage !== "stopped" && state.stage !== "revoked" && state.notBefore <= now && wanted(state))
+      [...shared.partitions.values()].filter((state) =>
+        state.stage !== "stopped" && state.stage !== "revoked" && state.notBefore <= now && wanted(state)
+      )
     const step = (stage: PartitionState["stage"], work: (states: States) => Effect.Effect<void>) => {
       const states = due((state) => state.stage === stage && state.leader >= 0)
       return states.length === 0 ? Effect.void : work(states)
@@ -291,14 +360,20 @@ const round = (shared: Shared, membership: Membership): Effect.Effect<void> =>
 const untilDue = (shared: Shared, now: number): number => {
   let wait = Infinity
   for (const state of shared.partitions.values()) {
-    if (state.stage === "stopped" || state.stage === "revoked" || (state.stage === "ready" && state.leader >= 0)) continue
+    if (state.stage === "stopped" || state.stage === "revoked" || (state.stage === "ready" && state.leader >= 0)) {
+      continue
+    }
     wait = Math.min(wait, Math.max(10, state.notBefore - now))
   }
   return wait
 }
 
 /** Runs for as long as the consumer. `settled` is called after each round: partitions may be ready now. */
-export const runSteward = (shared: Shared, membership: Membership, settled: Effect.Effect<void>): Effect.Effect<never> =>
+export const runSteward = (
+  shared: Shared,
+  membership: Membership,
+  settled: Effect.Effect<void>
+): Effect.Effect<never> =>
   Effect.gen(function*() {
     const changed = shared.work.next
     yield* round(shared, membership)

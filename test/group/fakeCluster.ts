@@ -6,9 +6,9 @@ import { Effect } from "effect"
 import { Signal } from "../../src/group/signal.ts"
 import type { Cluster, TopicMetadata } from "../../src/wire/cluster.ts"
 import { ConnectionError, type WireError } from "../../src/wire/errors.ts"
-import { fetch } from "../../src/wire/messages/fetch.ts"
-import { listOffsets } from "../../src/wire/messages/listOffsets.ts"
-import { offsetForLeaderEpoch } from "../../src/wire/messages/offsetForLeaderEpoch.ts"
+import type { fetch } from "../../src/wire/messages/fetch.ts"
+import type { listOffsets } from "../../src/wire/messages/listOffsets.ts"
+import type { offsetForLeaderEpoch } from "../../src/wire/messages/offsetForLeaderEpoch.ts"
 import { type Api, type Decoded, type RequestOf, type ResponseOf, ZERO_UUID } from "../../src/wire/schema.ts"
 import { LogModel } from "./logModel.ts"
 
@@ -61,7 +61,14 @@ export class FakeCluster {
     for (const [topic, count] of Object.entries(options.topics)) {
       this.topicIds.set(topic, this.#fetchVersion < 13 ? ZERO_UUID : idOf(this.#ids++))
       for (let partition = 0; partition < count; partition++) {
-        this.partitions.set(`${topic}-${partition}`, { log: new LogModel(1), leader: 1 + partition % brokers, codes: [], nameLeader: true, follower: -1, garbage: null })
+        this.partitions.set(`${topic}-${partition}`, {
+          log: new LogModel(1),
+          leader: 1 + partition % brokers,
+          codes: [],
+          nameLeader: true,
+          follower: -1,
+          garbage: null
+        })
       }
     }
   }
@@ -86,7 +93,9 @@ export class FakeCluster {
   /** Deletes the topic and makes it anew, empty. */
   recreate(topic: string): void {
     this.topicIds.set(topic, idOf(this.#ids++))
-    for (const [key, state] of this.partitions) if (key.startsWith(`${topic}-`)) this.partitions.set(key, { ...state, log: new LogModel(0) })
+    for (const [key, state] of this.partitions) {
+      if (key.startsWith(`${topic}-`)) this.partitions.set(key, { ...state, log: new LogModel(0) })
+    }
     this.changed.notify()
   }
 
@@ -96,26 +105,60 @@ export class FakeCluster {
       const id = this.topicIds.get(name)
       if (id === undefined) continue
       const own = [...this.partitions].filter(([key]) => key.startsWith(`${name}-`))
-      found.set(name, { name, id, internal: false, partitions: own.map(([, { leader, log }], partition) => ({ partition, leader, leaderEpoch: log.epoch, replicas: [leader], isr: [leader] })) })
+      found.set(name, {
+        name,
+        id,
+        internal: false,
+        partitions: own.map(([, { leader, log }], partition) => ({
+          partition,
+          leader,
+          leaderEpoch: log.epoch,
+          replicas: [leader],
+          isr: [leader]
+        }))
+      })
     }
     return found
   }
 
-  #fetchOne(broker: number, name: string, part: FetchRequest["topics"][number]["partitions"][number], readCommitted: boolean): FetchAnswer["responses"][number]["partitions"][number] {
+  #fetchOne(
+    broker: number,
+    name: string,
+    part: FetchRequest["topics"][number]["partitions"][number],
+    readCommitted: boolean
+  ): FetchAnswer["responses"][number]["partitions"][number] {
     const key = `${name}-${part.partition}`
     const state = this.partitions.get(key)
     this.asked.push({ key, offset: part.fetchOffset, broker })
-    const empty = { partitionIndex: part.partition, errorCode: 0, highWatermark: -1, lastStableOffset: -1, logStartOffset: -1, divergingEpoch: { epoch: -1, endOffset: -1 }, currentLeader: { leaderId: -1, leaderEpoch: -1 }, snapshotId: { endOffset: -1, epoch: -1 }, abortedTransactions: null, preferredReadReplica: -1, records: null }
+    const empty = {
+      partitionIndex: part.partition,
+      errorCode: 0,
+      highWatermark: -1,
+      lastStableOffset: -1,
+      logStartOffset: -1,
+      divergingEpoch: { epoch: -1, endOffset: -1 },
+      currentLeader: { leaderId: -1, leaderEpoch: -1 },
+      snapshotId: { endOffset: -1, epoch: -1 },
+      abortedTransactions: null,
+      preferredReadReplica: -1,
+      records: null
+    }
     if (state === undefined) return { ...empty, errorCode: UNKNOWN_TOPIC_ID }
     const { log } = state
     const code = state.codes.shift()
     if (code !== undefined) return { ...empty, errorCode: code }
     const named = state.nameLeader ? { leaderId: state.leader, leaderEpoch: log.epoch } : empty.currentLeader
-    if (broker !== state.leader && broker !== state.follower) return { ...empty, errorCode: NOT_LEADER, currentLeader: named }
-    if (part.currentLeaderEpoch >= 0 && part.currentLeaderEpoch < log.epoch) return { ...empty, errorCode: FENCED, currentLeader: named }
+    if (broker !== state.leader && broker !== state.follower) {
+      return { ...empty, errorCode: NOT_LEADER, currentLeader: named }
+    }
+    if (part.currentLeaderEpoch >= 0 && part.currentLeaderEpoch < log.epoch) {
+      return { ...empty, errorCode: FENCED, currentLeader: named }
+    }
     if (part.fetchOffset < log.logStart || part.fetchOffset > log.end) return { ...empty, errorCode: OUT_OF_RANGE }
     const bounds = { highWatermark: log.end, lastStableOffset: log.lastStable, logStartOffset: log.logStart }
-    if (state.follower >= 0 && broker === state.leader) return { ...empty, ...bounds, preferredReadReplica: state.follower }
+    if (state.follower >= 0 && broker === state.leader) {
+      return { ...empty, ...bounds, preferredReadReplica: state.follower }
+    }
     const { aborted, records } = log.fetch(part.fetchOffset, part.partitionMaxBytes, readCommitted)
     const garbage = state.garbage
     state.garbage = null
@@ -128,7 +171,9 @@ export class FakeCluster {
     const responses = request.topics.map((topic) => {
       const name = topic.topic !== "" ? topic.topic : byId.get(topic.topicId) ?? ""
       const partitions = topic.partitions.map((part) => {
-        const answer = left > 0 ? this.#fetchOne(broker, name, part, request.isolationLevel === 1) : { ...this.#fetchOne(broker, name, part, request.isolationLevel === 1), records: null }
+        const answer = left > 0
+          ? this.#fetchOne(broker, name, part, request.isolationLevel === 1)
+          : { ...this.#fetchOne(broker, name, part, request.isolationLevel === 1), records: null }
         left -= answer.records?.length ?? 0
         return answer
       })
@@ -138,7 +183,9 @@ export class FakeCluster {
   }
 
   #hasNews(answer: FetchAnswer): boolean {
-    return answer.responses.some(({ partitions }) => partitions.some((p) => p.errorCode !== 0 || p.preferredReadReplica >= 0 || (p.records?.length ?? 0) > 0))
+    return answer.responses.some(({ partitions }) =>
+      partitions.some((p) => p.errorCode !== 0 || p.preferredReadReplica >= 0 || (p.records?.length ?? 0) > 0)
+    )
   }
 
   /** A long poll: answers when there is something, or after maxWaitMs. */
@@ -149,7 +196,12 @@ export class FakeCluster {
       const answer = this.#fetchAll(broker, request)
       return this.#hasNews(answer) ? Effect.succeed(answer) : next.pipe(Effect.andThen(look))
     })
-    return look.pipe(Effect.timeoutOrElse({ duration: request.maxWaitMs, orElse: () => Effect.sync(() => this.#fetchAll(broker, request)) }))
+    return look.pipe(
+      Effect.timeoutOrElse({
+        duration: request.maxWaitMs,
+        orElse: () => Effect.sync(() => this.#fetchAll(broker, request))
+      })
+    )
   }
 
   #list(request: Decoded<(typeof listOffsets)["request"]["fields"]>): ResponseOf<typeof listOffsets> {
@@ -159,18 +211,30 @@ export class FakeCluster {
         name,
         partitions: partitions.map(({ partitionIndex, timestamp }) => {
           const { log } = this.at(name, partitionIndex)
-          return { partitionIndex, errorCode: 0, timestamp: -1, offset: timestamp === -2 ? log.logStart : log.end, leaderEpoch: log.epoch }
+          return {
+            partitionIndex,
+            errorCode: 0,
+            timestamp: -1,
+            offset: timestamp === -2 ? log.logStart : log.end,
+            leaderEpoch: log.epoch
+          }
         })
       }))
     }
   }
 
-  #epochs(request: Decoded<(typeof offsetForLeaderEpoch)["request"]["fields"]>): ResponseOf<typeof offsetForLeaderEpoch> {
+  #epochs(
+    request: Decoded<(typeof offsetForLeaderEpoch)["request"]["fields"]>
+  ): ResponseOf<typeof offsetForLeaderEpoch> {
     return {
       throttleTimeMs: 0,
       topics: request.topics.map(({ partitions, topic }) => ({
         topic,
-        partitions: partitions.map(({ leaderEpoch, partition }) => ({ partition, errorCode: 0, ...this.at(topic, partition).log.epochEnd(leaderEpoch) }))
+        partitions: partitions.map(({ leaderEpoch, partition }) => ({
+          partition,
+          errorCode: 0,
+          ...this.at(topic, partition).log.epochEnd(leaderEpoch)
+        }))
       }))
     }
   }
@@ -181,7 +245,9 @@ export class FakeCluster {
       const busy = (this.inFlight.get(broker) ?? 0) + 1
       this.inFlight.set(broker, busy)
       this.mostInFlight = Math.max(this.mostInFlight, busy)
-      return this.#fetch(broker, request as FetchRequest).pipe(Effect.ensuring(Effect.sync(() => this.inFlight.set(broker, (this.inFlight.get(broker) ?? 1) - 1))))
+      return this.#fetch(broker, request as FetchRequest).pipe(
+        Effect.ensuring(Effect.sync(() => this.inFlight.set(broker, (this.inFlight.get(broker) ?? 1) - 1)))
+      )
     }
     if (api === "ListOffsets") return Effect.sync(() => this.#list(request as never))
     return Effect.sync(() => this.#epochs(request as never))
@@ -189,15 +255,25 @@ export class FakeCluster {
 
   get port(): Cluster {
     const unused = Effect.die(new Error("not part of the fake"))
-    const request: Cluster["request"] = <Req, Res>(to: Parameters<Cluster["request"]>[0], api: Api<Req, Res>, value: unknown, options?: { readonly maxVersion?: number }) =>
+    const request: Cluster["request"] = <Req, Res>(
+      to: Parameters<Cluster["request"]>[0],
+      api: Api<Req, Res>,
+      value: unknown,
+      options?: { readonly maxVersion?: number }
+    ) =>
       Effect.suspend(() => {
         const broker = to.kind === "broker" ? to.id : 1
         const most = api.name === "Fetch" ? Math.min(options?.maxVersion ?? 17, this.#fetchVersion) : api.versions.max
         const version = Math.min(most, api.versions.max)
         this.requests.push({ api: api.name, broker, version })
-        const asked = api.request.decode(version, Buffer.concat(api.request.encode(version, (typeof value === "function" ? value(version) : value) as never)))
+        const asked = api.request.decode(
+          version,
+          Buffer.concat(api.request.encode(version, (typeof value === "function" ? value(version) : value) as never))
+        )
         return this.#serve(api.name, broker, asked).pipe(
-          Effect.map((answer) => api.response.decode(version, Buffer.concat(api.response.encode(version, answer as never))))
+          Effect.map((answer) =>
+            api.response.decode(version, Buffer.concat(api.response.encode(version, answer as never)))
+          )
         )
       }) as never
     return {
@@ -220,6 +296,7 @@ export class FakeCluster {
   }
 }
 
-const refused = (broker: number): ConnectionError => new ConnectionError({ address: `broker ${broker}`, kind: "refused", outcome: "unsent", what: "refused" })
+const refused = (broker: number): ConnectionError =>
+  new ConnectionError({ address: `broker ${broker}`, kind: "refused", outcome: "unsent", what: "refused" })
 
 export type FetchRequestOf = RequestOf<typeof fetch>

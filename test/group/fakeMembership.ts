@@ -45,7 +45,9 @@ export class FakeMembership {
     return (this.handlers as MembershipHandlers).assigned(partitions)
   }
   revoke(...partitions: ReadonlyArray<TopicPartition>): Effect.Effect<void> {
-    return (this.handlers as MembershipHandlers).revoked(partitions).pipe(Effect.tap(() => Effect.sync(() => void this.events.push(`given up ${partitions.map(partitionKey).join(",")}`))))
+    return (this.handlers as MembershipHandlers).revoked(partitions).pipe(
+      Effect.tap(() => Effect.sync(() => void this.events.push(`given up ${partitions.map(partitionKey).join(",")}`)))
+    )
   }
   lose(...partitions: ReadonlyArray<TopicPartition>): Effect.Effect<void> {
     return (this.handlers as MembershipHandlers).lost(partitions)

@@ -8,7 +8,10 @@ describe("a position that the source refuses", () => {
   it("below the log's start: the records between are stated, and reading would go on at the start", () => {
     const gap = judgeOutOfRange(at, 10, { start: 60, end: 100 })
     assert.deepInclude(gap, { kind: "expired", from: 10, to: 60, count: 50, topic: "orders", partition: 3 })
-    assert.match(gap?.message ?? "", /offsets 10 to 59 \(at most 50 records\) are gone from the source.*on\.source\.gap/s)
+    assert.match(
+      gap?.message ?? "",
+      /offsets 10 to 59 \(at most 50 records\) are gone from the source.*on\.source\.gap/s
+    )
   })
   it("above the log's end: another sentence, and never taken for an expired range", () => {
     const gap = judgeOutOfRange(at, 120, { start: 60, end: 100 })

@@ -1,75 +1,9 @@
-/** The whole consumer on a fake cluster and a fake group, in virtual time. */
+/** What the whole consumer reads, from a fake cluster, in virtual time. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, type Scope } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { GapError } from "../../src/group/errors.ts"
-import { type GroupConsumer, type GroupConsumerOptions, makeGroupConsumer } from "../../src/group/groupConsumer.ts"
-import { partitionKey, type TopicPartition } from "../../src/group/position.ts"
-import type { Fetched } from "../../src/group/shared.ts"
-import { decodeRecords } from "../../src/wire/batch/records.ts"
-import { FakeCluster, type FakeOptions } from "./fakeCluster.ts"
-import { FakeMembership } from "./fakeMembership.ts"
-
-interface World {
-  readonly cluster: FakeCluster
-  readonly group: FakeMembership
-  readonly consumer: GroupConsumer
-  readonly gaps: Array<GapError>
-  /** Everything polled: values in order, per partition. */
-  readonly seen: Map<string, Array<string>>
-  readonly pieces: Array<Fetched>
-}
-
-const at = (partition: number, topic = "t"): TopicPartition => ({ topic, partition })
-const valuesOf = (piece: Fetched): ReadonlyArray<string> =>
-  piece.batches.flatMap((batch) => decodeRecords(batch).filter(({ offset }) => offset >= piece.first).map(({ value }) => String(value)))
-
-const world = (fake: FakeOptions, options: Partial<GroupConsumerOptions> = {}, prepare: (group: FakeMembership, cluster: FakeCluster) => void = () => {}): Effect.Effect<World, unknown, Scope.Scope> =>
-  Effect.gen(function*() {
-    const cluster = new FakeCluster(fake)
-    const group = new FakeMembership()
-    const gaps: Array<GapError> = []
-    prepare(group, cluster)
-    const consumer = yield* makeGroupConsumer({
-      cluster: cluster.port,
-      settings: { "bootstrap.servers": "fake:1" },
-      groupId: "g",
-      protocol: "classic",
-      onSourceGap: "fail",
-      name: "lane",
-      onGap: (gap) => void gaps.push(gap),
-      membership: group.make,
-      ...options
-    })
-    return { cluster, group, consumer, gaps, seen: new Map(), pieces: [] }
-  })
-
-/** Polls what is there into the world. */
-const drain = (w: World, maxBytes = 1_000_000) =>
-  Effect.gen(function*() {
-    const pieces = yield* w.consumer.poll({ maxWaitMs: 0, maxBytes })
-    for (const piece of pieces) {
-      w.pieces.push(piece)
-      const list = w.seen.get(partitionKey(piece)) ?? []
-      w.seen.set(partitionKey(piece), list)
-      list.push(...valuesOf(piece))
-    }
-  })
-
-/** Lets virtual time pass, step by step, until the condition holds. */
-const passUntil = <E = never>(condition: () => boolean, each: Effect.Effect<void, E> = Effect.void) =>
-  Effect.gen(function*() {
-    for (let i = 0; i < 2_000; i++) {
-      yield* each
-      if (condition()) return
-      yield* TestClock.adjust("20 millis")
-    }
-    return yield* Effect.die(new Error("waited in vain"))
-  })
-const reads = (w: World, key: string, count: number) => passUntil(() => (w.seen.get(key)?.length ?? 0) >= count, drain(w))
-const confirmAll = (w: World) => w.consumer.commit(w.pieces.map((p) => ({ topic: p.topic, partition: p.partition, offset: p.next, leaderEpoch: p.leaderEpoch, generation: p.generation })))
-const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `v${from + i}`)
-const viewOf = (w: World, key: string) => Effect.map(w.consumer.partitions, (all) => all.find((p) => partitionKey(p) === key))
+import type { FakeMembership } from "./fakeMembership.ts"
+import { at, numbers, passUntil, drain, reads, viewOf, world } from "./world.ts"
 
 describe("leaders", () => {
   for (const nameLeader of [true, false]) {
@@ -131,7 +65,9 @@ describe("leaders", () => {
         yield* w.group.assign(at(0), at(1))
         yield* reads(w, "t-0", 3)
         yield* reads(w, "t-1", 1)
-        assert.isTrue(w.cluster.requests.filter(({ api }) => api === "Fetch").every(({ version }) => version === fetchVersion))
+        assert.isTrue(
+          w.cluster.requests.filter(({ api }) => api === "Fetch").every(({ version }) => version === fetchVersion)
+        )
       }))
   }
 })
@@ -193,7 +129,11 @@ describe("where reading starts", () => {
 
   it.effect("a topic made anew while nobody ran is noticed, though the committed offset fits it", () =>
     Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 1 } }, {}, (group) => committed(group, 3, `topic.id=${Buffer.alloc(16, 99).toString("base64url")}`))
+      const w = yield* world(
+        { topics: { t: 1 } },
+        {},
+        (group) => committed(group, 3, `topic.id=${Buffer.alloc(16, 99).toString("base64url")}`)
+      )
       w.cluster.append("t", 0, numbers(0, 5))
       yield* w.group.assign(at(0))
       yield* TestClock.adjust("5 seconds")
@@ -213,7 +153,9 @@ describe("where reading starts", () => {
       }))
       assert.strictEqual(first.committed.get("t-0")?.offset, 5)
       const w = yield* world({ topics: { t: 2 } }, latest, (group, cluster) => {
-        for (const [key, position] of first.committed) group.committed.set(key, { ...position, metadata: position.metadata.replace(/topic.id=\S+ /, "") })
+        for (const [key, position] of first.committed) {
+          group.committed.set(key, { ...position, metadata: position.metadata.replace(/topic.id=\S+ /, "") })
+        }
         cluster.append("t", 0, numbers(0, 5))
         cluster.append("t", 1, ["new"])
       })
@@ -227,7 +169,10 @@ describe("where reading starts", () => {
 describe("bounds and fairness", () => {
   it.effect("what is fetched and not polled is bounded, and one request a broker is in flight", () =>
     Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 4 } }, { maxBufferedBytes: 2_000, settings: { "bootstrap.servers": "fake:1", "max.partition.fetch.bytes": 500 } })
+      const w = yield* world({ topics: { t: 4 } }, {
+        maxBufferedBytes: 2_000,
+        settings: { "bootstrap.servers": "fake:1", "max.partition.fetch.bytes": 500 }
+      })
       for (let p = 0; p < 4; p++) for (let i = 0; i < 100; i++) w.cluster.append("t", p, ["x".repeat(100)])
       yield* w.group.assign(at(0), at(1), at(2), at(3))
       yield* TestClock.adjust("30 seconds")
@@ -240,7 +185,10 @@ describe("bounds and fairness", () => {
 
   it.effect("a partition that always has more does not starve the others", () =>
     Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 3 } }, { maxBufferedBytes: 4_000, settings: { "bootstrap.servers": "fake:1", "fetch.max.bytes": 600, "max.partition.fetch.bytes": 600 } })
+      const w = yield* world({ topics: { t: 3 } }, {
+        maxBufferedBytes: 4_000,
+        settings: { "bootstrap.servers": "fake:1", "fetch.max.bytes": 600, "max.partition.fetch.bytes": 600 }
+      })
       for (let i = 0; i < 200; i++) w.cluster.append("t", 0, ["x".repeat(400)])
       for (let p = 1; p < 3; p++) w.cluster.append("t", p, ["y".repeat(5_000)])
       yield* w.group.assign(at(0), at(1), at(2))
@@ -250,7 +198,9 @@ describe("bounds and fairness", () => {
 
   it.effect("poll gives no more than asked, but at least one piece", () =>
     Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 1 } }, { settings: { "bootstrap.servers": "fake:1", "max.partition.fetch.bytes": 1 } })
+      const w = yield* world({ topics: { t: 1 } }, {
+        settings: { "bootstrap.servers": "fake:1", "max.partition.fetch.bytes": 1 }
+      })
       for (let i = 0; i < 5; i++) w.cluster.append("t", 0, [`v${i}`])
       yield* w.group.assign(at(0))
       yield* TestClock.adjust("10 seconds")
@@ -273,153 +223,5 @@ describe("bounds and fairness", () => {
       yield* w.consumer.resume([at(0)])
       yield* reads(w, "t-0", 6)
       assert.deepStrictEqual(w.seen.get("t-0"), numbers(0, 6))
-    }))
-})
-
-describe("problems", () => {
-  it.effect("bytes that are no record batches stop their partition only", () =>
-    Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 2 } })
-      w.cluster.at("t").garbage = Buffer.alloc(100, 7)
-      w.cluster.append("t", 0, ["a"])
-      w.cluster.append("t", 1, ["b"])
-      yield* w.group.assign(at(0), at(1))
-      yield* reads(w, "t-1", 1)
-      assert.deepInclude((yield* viewOf(w, "t-0"))?.problem, { _tag: "SourceRecordError", topic: "t", partition: 0, offset: 0 })
-    }))
-
-  it.effect("a missing right ends poll with the topic's name, and nothing is given out after it", () =>
-    Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 2 } })
-      w.cluster.at("t").codes.push(29)
-      w.cluster.append("t", 1, ["b"])
-      yield* w.group.assign(at(0), at(1))
-      yield* TestClock.adjust("2 seconds")
-      const error = yield* Effect.flip(w.consumer.poll({ maxWaitMs: 1_000, maxBytes: 1_000 }))
-      assert.match(error.message, /t-0: TOPIC_AUTHORIZATION_FAILED/)
-    }))
-
-  it.effect("an error of the member that does not pass ends poll", () =>
-    Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 1 } })
-      yield* w.group.handlers?.failed(w.group.error("poll", 82)) ?? Effect.void
-      const error = yield* Effect.flip(w.consumer.poll({ maxWaitMs: 1_000, maxBytes: 1_000 }))
-      assert.strictEqual(error._tag, "MembershipError")
-    }))
-})
-
-describe("rebalances and commits", () => {
-  const start = (options: Partial<GroupConsumerOptions> = {}) =>
-    Effect.gen(function*() {
-      const w = yield* world({ topics: { t: 2, u: 1 } }, options)
-      w.cluster.append("t", 0, numbers(0, 4))
-      w.cluster.append("t", 1, numbers(0, 4))
-      w.cluster.append("u", 0, numbers(0, 4))
-      yield* w.group.assign(at(0), at(1), at(0, "u"))
-      yield* reads(w, "t-0", 4)
-      yield* reads(w, "t-1", 4)
-      yield* reads(w, "u-0", 4)
-      return w
-    })
-
-  it.effect("on revocation the hook runs, then what it confirmed is committed, then the partition is given up", () =>
-    Effect.gen(function*() {
-      let w: World
-      const onRevoke = (partitions: ReadonlyArray<TopicPartition>) =>
-        Effect.gen(function*() {
-          w.group.events.push(`hook ${partitions.map(partitionKey).join(",")}`)
-          yield* w.consumer.commit(w.pieces.filter((p) => p.partition === 0 && p.topic === "t").map((p) => ({ topic: p.topic, partition: p.partition, offset: p.next, leaderEpoch: p.leaderEpoch, generation: p.generation })))
-        })
-      w = yield* start({ onRevoke })
-      yield* w.group.revoke(at(0))
-      assert.deepStrictEqual(w.group.events, ["hook t-0", "commit t-0=4", "given up t-0"])
-      assert.strictEqual(yield* confirmAll(w), 1)
-      w.cluster.append("t", 0, ["v4"])
-      w.cluster.append("t", 1, ["v4"])
-      yield* reads(w, "t-1", 5)
-      assert.strictEqual(w.seen.get("t-0")?.length, 4)
-    }))
-
-  it.effect("a hook that does not end is dropped within a bound, and the partition is given up all the same", () =>
-    Effect.gen(function*() {
-      const w = yield* start({ onRevoke: () => Effect.never })
-      const fiber = yield* Effect.forkChild(w.group.revoke(at(0)))
-      yield* TestClock.adjust("60 seconds")
-      assert.isTrue(Exit.isSuccess(yield* Effect.exit(Effect.suspend(() => fiber.pollUnsafe() ?? Exit.fail("still there")))))
-      assert.isUndefined(yield* viewOf(w, "t-0"))
-    }))
-
-  it.effect("lost partitions are dropped without a commit", () =>
-    Effect.gen(function*() {
-      const w = yield* start({ commitIntervalMs: 3_600_000 })
-      yield* confirmAll(w)
-      yield* w.group.lose(at(0), at(1), at(0, "u"))
-      yield* w.consumer.flush
-      assert.deepStrictEqual(w.group.events, [])
-    }))
-
-  it.effect("confirmed positions are committed in the background, the latest of each partition", () =>
-    Effect.gen(function*() {
-      const w = yield* start({ commitIntervalMs: 1_000 })
-      yield* confirmAll(w)
-      yield* TestClock.adjust("1 seconds")
-      assert.deepStrictEqual(w.group.events, ["commit t-0=4 t-1=4 u-0=4"])
-      yield* TestClock.adjust("10 seconds")
-      assert.strictEqual(w.group.events.length, 1)
-    }))
-
-  it.effect("a commit that a rebalance overtook is no failure: poll goes on", () =>
-    Effect.gen(function*() {
-      const w = yield* start({ commitIntervalMs: 3_600_000 })
-      yield* confirmAll(w)
-      w.group.commitCodes.push(22)
-      assert.strictEqual((yield* w.consumer.flush).kind, "rebalanced")
-      assert.deepStrictEqual(yield* w.consumer.poll({ maxWaitMs: 0, maxBytes: 1_000 }), [])
-    }))
-
-  it.effect("one topic that cannot be committed does not hold up the others", () =>
-    Effect.gen(function*() {
-      const w = yield* start({ commitIntervalMs: 3_600_000 })
-      yield* confirmAll(w)
-      const refuseU = (positions: ReadonlyArray<TopicPartition>) => positions.some(({ topic }) => topic === "u") ? 3 : 0
-      w.group.commitCodes.push(refuseU, refuseU, refuseU)
-      assert.strictEqual((yield* w.consumer.flush).kind, "later")
-      assert.deepStrictEqual([...w.group.committed.keys()], ["t-0", "t-1"])
-      assert.strictEqual((yield* w.consumer.flush).kind, "committed")
-      assert.deepStrictEqual(w.group.events.at(-1), "commit u-0=4")
-    }))
-
-  it.effect("one commit is in flight; what is confirmed meanwhile goes with the next", () =>
-    Effect.gen(function*() {
-      const w = yield* start({ commitIntervalMs: 3_600_000 })
-      const gate = yield* Deferred.make<void>()
-      w.group.gate = Deferred.await(gate)
-      yield* confirmAll(w)
-      const first = yield* Effect.forkChild(w.consumer.flush, { startImmediately: true })
-      w.cluster.append("t", 0, ["v4"])
-      yield* reads(w, "t-0", 5)
-      yield* confirmAll(w)
-      const second = yield* Effect.forkChild(w.consumer.flush, { startImmediately: true })
-      assert.deepStrictEqual(w.group.events, [])
-      yield* Deferred.succeed(gate, undefined)
-      yield* passUntil(() => first.pollUnsafe() !== undefined && second.pollUnsafe() !== undefined)
-      assert.deepStrictEqual(w.group.events, ["commit t-0=4 t-1=4 u-0=4", "commit t-0=5"])
-    }))
-
-  it.effect("closing commits what is confirmed, and then leaves the group", () =>
-    Effect.gen(function*() {
-      const events = yield* Effect.scoped(Effect.gen(function*() {
-        const w = yield* start({ commitIntervalMs: 3_600_000 })
-        yield* confirmAll(w)
-        return w.group.events
-      }))
-      assert.deepStrictEqual(events, ["commit t-0=4 t-1=4 u-0=4", "left"])
-    }))
-
-  it.effect("confirming what was never given out is a defect", () =>
-    Effect.gen(function*() {
-      const w = yield* start()
-      const exit = yield* Effect.exit(w.consumer.commit([{ ...at(0), offset: 5, leaderEpoch: 0, generation: w.pieces.find((p) => p.topic === "t" && p.partition === 0)?.generation ?? -1 }]))
-      assert.isTrue(Exit.hasDies(exit))
     }))
 })

@@ -17,17 +17,60 @@ import { FakeMembership } from "./fakeMembership.ts"
 const PARTITIONS = 3
 const partition = fc.nat(PARTITIONS - 1)
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant("append" as const), partition, count: fc.integer({ min: 1, max: 5 }), producer: fc.integer({ min: -1, max: 2 }) }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("commit" as const, "abort" as const), partition, producer: fc.integer({ min: 1, max: 2 }) }) },
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant("poll" as const), maxBytes: fc.integer({ min: 1, max: 2_000 }) }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("confirm" as const), share: fc.double({ min: 0, max: 1, noNaN: true }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("append" as const),
+      partition,
+      count: fc.integer({ min: 1, max: 5 }),
+      producer: fc.integer({ min: -1, max: 2 })
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("commit" as const, "abort" as const),
+      partition,
+      producer: fc.integer({ min: 1, max: 2 })
+    })
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant("poll" as const), maxBytes: fc.integer({ min: 1, max: 2_000 }) })
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("confirm" as const), share: fc.double({ min: 0, max: 1, noNaN: true }) })
+  },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.integer({ min: 1, max: 3_000 }) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("move" as const), partition, leader: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("move" as const), partition, leader: fc.integer({ min: 1, max: 3 }) })
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("pause" as const, "resume" as const), partition }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("revoke" as const, "lose" as const, "assign" as const), partition }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("cut" as const, "mend" as const), broker: fc.integer({ min: 1, max: 3 }) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("refuseCommit" as const), code: fc.constantFrom(22, 14, -195) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("fetchCode" as const), partition, code: fc.constantFrom(6, 9, 56, 75, 78, -1) }) }
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constantFrom("revoke" as const, "lose" as const, "assign" as const), partition })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("cut" as const, "mend" as const),
+      broker: fc.integer({ min: 1, max: 3 })
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("refuseCommit" as const), code: fc.constantFrom(22, 14, -195) })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("fetchCode" as const),
+      partition,
+      code: fc.constantFrom(6, 9, 56, 75, 78, -1)
+    })
+  }
 )
 type Step = typeof step extends fc.Arbitrary<infer A> ? A : never
 
@@ -51,7 +94,11 @@ class Judge {
       assert.isTrue(this.owned.has(piece.partition), `${key} is not ours`)
       const before = this.given.findLast((other) => other.generation === piece.generation)
       if (before !== undefined) assert.strictEqual(piece.first, before.next, `${key}: pieces are contiguous`)
-      else assert.strictEqual(piece.first, this.group.committed.get(key)?.offset ?? 0, `${key}: starts at what is committed`)
+      else {assert.strictEqual(
+          piece.first,
+          this.group.committed.get(key)?.offset ?? 0,
+          `${key}: starts at what is committed`
+        )}
       this.given.push(piece)
       let last = piece.first - 1
       for (const batch of piece.batches) {
@@ -73,16 +120,31 @@ class Judge {
       const key = partitionKey(piece)
       this.confirmed.set(key, Math.max(this.confirmed.get(key) ?? 0, piece.next))
     }
-    return Effect.asVoid(consumer.commit(done.map((p) => ({ topic: p.topic, partition: p.partition, offset: p.next, leaderEpoch: p.leaderEpoch, generation: p.generation }))))
+    return Effect.asVoid(
+      consumer.commit(
+        done.map((p) => ({
+          topic: p.topic,
+          partition: p.partition,
+          offset: p.next,
+          leaderEpoch: p.leaderEpoch,
+          generation: p.generation
+        }))
+      )
+    )
   }
 
   append(partition: number, count: number, producer: number): void {
-    this.cluster.at("t", partition).log.append(Array.from({ length: count }, () => `v${this.#n++}`), producer === 0 ? -1 : producer)
+    this.cluster.at("t", partition).log.append(
+      Array.from({ length: count }, () => `v${this.#n++}`),
+      producer === 0 ? -1 : producer
+    )
     this.cluster.changed.notify()
   }
 
   checkCommits(): void {
-    for (const [key, { offset }] of this.group.committed) assert.isAtMost(offset, this.confirmed.get(key) ?? 0, `${key}: nothing is committed that was not confirmed`)
+    for (const [key, { offset }] of this.group.committed) {
+      assert.isAtMost(offset, this.confirmed.get(key) ?? 0, `${key}: nothing is committed that was not confirmed`)
+    }
   }
 }
 
@@ -167,19 +229,35 @@ const simulate = (steps: ReadonlyArray<Step>): Effect.Effect<void, unknown, Scop
       judge.checkCommits()
       yield* TestClock.adjust("250 millis")
     }
-    assert.isTrue(reached(), `committed ${JSON.stringify([...group.committed.values()].map((p) => p.offset))} of ${JSON.stringify(ends())}`)
+    assert.isTrue(
+      reached(),
+      `committed ${JSON.stringify([...group.committed.values()].map((p) => p.offset))} of ${JSON.stringify(ends())}`
+    )
     for (let p = 0; p < PARTITIONS; p++) {
-      for (const [offset, value] of cluster.at("t", p).log.visible) assert.strictEqual(judge.seen.get(`t-${p}@${offset}`), value, "every visible record was given")
+      for (const [offset, value] of cluster.at("t", p).log.visible) {
+        assert.strictEqual(judge.seen.get(`t-${p}@${offset}`), value, "every visible record was given")
+      }
     }
-    const visible = Array.from({ length: PARTITIONS }, (_, p) => cluster.at("t", p).log.visible.size).reduce((a, b) => a + b, 0)
+    const visible = Array.from({ length: PARTITIONS }, (_, p) => cluster.at("t", p).log.visible.size).reduce(
+      (a, b) => a + b,
+      0
+    )
     assert.strictEqual(judge.seen.size, visible, "and nothing else")
   })
 
 describe("a consumer under random faults", () => {
   it("loses nothing, keeps the order, and never commits more than what was confirmed", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 80, size: "max" }), (steps) =>
-        Effect.runPromise(simulate([{ kind: "assign", partition: 0 }, { kind: "assign", partition: 1 }, ...steps]).pipe(Effect.scoped, Effect.provide(TestClock.layer())))),
+      fc.asyncProperty(
+        fc.array(step, { minLength: 5, maxLength: 80, size: "max" }),
+        (steps) =>
+          Effect.runPromise(
+            simulate([{ kind: "assign", partition: 0 }, { kind: "assign", partition: 1 }, ...steps]).pipe(
+              Effect.scoped,
+              Effect.provide(TestClock.layer())
+            )
+          )
+      ),
       { numRuns: 150 }
     )
   })

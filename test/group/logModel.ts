@@ -6,7 +6,13 @@ import { encodeBatch, type Rec } from "../../src/wire/batch/records.ts"
 import { at, bit, BatchView } from "../../src/wire/batch/recordBatch.ts"
 import type { AbortedTransaction } from "../../src/group/visibleBatches.ts"
 
-const record = (offset: number, value: string): Rec => ({ offset, timestamp: 1_700_000_000_000n, key: null, value: Buffer.from(value), headers: [] })
+const record = (offset: number, value: string): Rec => ({
+  offset,
+  timestamp: 1_700_000_000_000n,
+  key: null,
+  value: Buffer.from(value),
+  headers: []
+})
 
 interface Open {
   readonly producerId: number
@@ -32,7 +38,16 @@ export class LogModel {
   /** Appends one batch; with a producer id, as part of its transaction. */
   append(values: ReadonlyArray<string>, producerId = -1): void {
     const records = values.map((value, i) => record(this.end + i, value))
-    this.#push(encodeBatch(records, { codec: "none", offsets: "keep", partitionLeaderEpoch: this.epoch, producerId, producerEpoch: producerId < 0 ? -1 : 0, transactional: producerId >= 0 }))
+    this.#push(
+      encodeBatch(records, {
+        codec: "none",
+        offsets: "keep",
+        partitionLeaderEpoch: this.epoch,
+        producerId,
+        producerEpoch: producerId < 0 ? -1 : 0,
+        transactional: producerId >= 0
+      })
+    )
     const placed = values.map((value, i) => [this.end + i, value] as const)
     if (producerId < 0) { for (const [offset, value] of placed) this.visible.set(offset, value) }
     else {
@@ -48,7 +63,14 @@ export class LogModel {
     if (open === undefined) return
     const key = Buffer.from([0, 0, 0, how === "abort" ? 0 : 1])
     const marker: Rec = { offset: this.end, timestamp: 1_700_000_000_000n, key, value: Buffer.alloc(6), headers: [] }
-    const bytes = encodeBatch([marker], { codec: "none", offsets: "keep", partitionLeaderEpoch: this.epoch, producerId, producerEpoch: 0, transactional: true })
+    const bytes = encodeBatch([marker], {
+      codec: "none",
+      offsets: "keep",
+      partitionLeaderEpoch: this.epoch,
+      producerId,
+      producerEpoch: 0,
+      transactional: true
+    })
     bytes.writeUInt16BE(bytes.readUInt16BE(at.attributes) | bit.control, at.attributes)
     this.#push(bytes)
     open.last = this.end
@@ -71,13 +93,15 @@ export class LogModel {
   compactAway(index: number): void {
     if ((this.batches[index]?.lastOffset ?? this.end) >= this.lastStable) return
     const [gone] = this.batches.splice(index, 1)
-    if (gone !== undefined) for (let offset = gone.baseOffset; offset <= gone.lastOffset; offset++) this.visible.delete(offset)
+    if (gone !== undefined) {
+      for (let offset = gone.baseOffset; offset <= gone.lastOffset; offset++) this.visible.delete(offset)
+    }
   }
 
   /** An unclean leader: everything from `offset` on is gone, and a new epoch begins. `offset` is a batch's first. */
   truncate(offset: number): void {
     while ((this.batches.at(-1)?.lastOffset ?? -1) >= offset) this.batches.pop()
-    for (const known of [...this.visible.keys()]) if (known >= offset) this.visible.delete(known)
+    for (const known of this.visible.keys()) if (known >= offset) this.visible.delete(known)
     this.end = offset
     this.epoch++
   }
@@ -94,7 +118,11 @@ export class LogModel {
   }
 
   /** Whole batches from the one that holds `offset`, up to `maxBytes`; the first one whole, a later one cut, as brokers do. */
-  fetch(offset: number, maxBytes: number, readCommitted: boolean): { readonly records: Buffer; readonly aborted: ReadonlyArray<AbortedTransaction> } {
+  fetch(
+    offset: number,
+    maxBytes: number,
+    readCommitted: boolean
+  ): { readonly records: Buffer; readonly aborted: ReadonlyArray<AbortedTransaction> } {
     const upper = readCommitted ? this.lastStable : this.end
     const found = this.batches.filter((batch) => batch.lastOffset >= offset && batch.baseOffset < upper)
     const first = found[0]

@@ -67,7 +67,10 @@ describe("what is visible of a fetched piece of log", () => {
         const log = build(steps)
         const start = Math.min(from, log.end)
         const { position, seen } = readAll(log, start, sizes, true)
-        const expected = [...log.visible].filter(([offset]) => offset >= start && offset < log.lastStable).sort(([a], [b]) => a - b)
+        const expected = [...log.visible].filter(([offset]) => offset >= start && offset < log.lastStable).sort((
+          [a],
+          [b]
+        ) => a - b)
         assert.deepStrictEqual([...seen], expected)
         assert.isAtMost(position, Math.max(start, log.lastStable))
       }
@@ -75,7 +78,10 @@ describe("what is visible of a fetched piece of log", () => {
   })
 
   it("read_uncommitted: every record, but no marker", () => {
-    const log = build([{ kind: "write", producer: 1, count: 2 }, { kind: "plain", count: 1 }, { kind: "abort", producer: 1 }, { kind: "write", producer: 2, count: 1 }])
+    const log = build([{ kind: "write", producer: 1, count: 2 }, { kind: "plain", count: 1 }, {
+      kind: "abort",
+      producer: 1
+    }, { kind: "write", producer: 2, count: 1 }])
     const { position, seen } = readAll(log, 0, [10_000], false)
     assert.deepStrictEqual([...seen.keys()], [0, 1, 2, 4])
     assert.strictEqual(position, 5)
@@ -89,7 +95,11 @@ describe("what is visible of a fetched piece of log", () => {
   })
 
   it("the same producer's transaction after the aborted one is kept", () => {
-    const log = build([{ kind: "write", producer: 1, count: 1 }, { kind: "abort", producer: 1 }, { kind: "write", producer: 1, count: 1 }, { kind: "commit", producer: 1 }])
+    const log = build([{ kind: "write", producer: 1, count: 1 }, { kind: "abort", producer: 1 }, {
+      kind: "write",
+      producer: 1,
+      count: 1
+    }, { kind: "commit", producer: 1 }])
     const { aborted, records } = log.fetch(0, 10_000, true)
     const { batches, next } = visibleBatches(splitBatches(records), aborted, 0, true)
     assert.deepStrictEqual(batches.map(({ baseOffset }) => baseOffset), [2])
@@ -104,7 +114,10 @@ describe("what is visible of a fetched piece of log", () => {
     assert.deepStrictEqual(batches, [])
     const idempotent = Buffer.from((log.batches[0] as BatchView).bytes)
     idempotent.writeUInt16BE(0, 21)
-    assert.strictEqual(visibleBatches([new BatchView(idempotent, 0)], [{ producerId: 1, firstOffset: 0 }], 0, true).batches.length, 1)
+    assert.strictEqual(
+      visibleBatches([new BatchView(idempotent, 0)], [{ producerId: 1, firstOffset: 0 }], 0, true).batches.length,
+      1
+    )
   })
 
   it("an incomplete batch at the end leaves the position after the last whole one", () => {
@@ -116,7 +129,11 @@ describe("what is visible of a fetched piece of log", () => {
   })
 
   it("the type of a marker is read, and a control record without a key has none", () => {
-    const log = build([{ kind: "write", producer: 1, count: 1 }, { kind: "abort", producer: 1 }, { kind: "write", producer: 1, count: 1 }, { kind: "commit", producer: 1 }])
+    const log = build([{ kind: "write", producer: 1, count: 1 }, { kind: "abort", producer: 1 }, {
+      kind: "write",
+      producer: 1,
+      count: 1
+    }, { kind: "commit", producer: 1 }])
     assert.deepStrictEqual([log.batches[1], log.batches[3]].map((batch) => controlType(batch as BatchView)), [0, 1])
     assert.strictEqual(controlType(log.batches[0] as BatchView), -1)
   })

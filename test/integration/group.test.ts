@@ -6,12 +6,20 @@ import { load, makeRecords, openLoader } from "../kit/loader.ts"
 import { call, connect, disconnect, KafkaConsumer } from "../kit/rdkafka.ts"
 import { sharedClusters, unique } from "../kit/shared.ts"
 import { until } from "../kit/until.ts"
-import { assertInOrder, committedOffsets, confirmPieces, joinGroup, memberCount, type SeenRecord } from "./groupMember.ts"
+import {
+  assertInOrder,
+  committedOffsets,
+  confirmPieces,
+  joinGroup,
+  memberCount,
+  type SeenRecord
+} from "./groupMember.ts"
 
 const { source } = sharedClusters()
 
 const values = (seen: ReadonlyArray<SeenRecord>): ReadonlySet<string> => new Set(seen.map(({ value }) => value))
-const starting = (seen: ReadonlyArray<SeenRecord>, prefix: string): number => seen.filter(({ value }) => value.startsWith(`${prefix}:`)).length
+const starting = (seen: ReadonlyArray<SeenRecord>, prefix: string): number =>
+  seen.filter(({ value }) => value.startsWith(`${prefix}:`)).length
 
 for (const protocol of ["classic", "consumer"] as const) {
   describe(`a consumer group, ${protocol} protocol`, () => {
@@ -50,7 +58,9 @@ for (const protocol of ["classic", "consumer"] as const) {
       }, { what: "the partitions to be shared" })
       await loader.send(makeRecords({ topic, count: 400, partitions: 4, from: sent, prefix: "one" }))
       sent += 400
-      await until(() => values([...one.seen, ...two.seen]).size === sent, { what: () => `${sent} records, have ${values([...one.seen, ...two.seen]).size}` })
+      await until(() => values([...one.seen, ...two.seen]).size === sent, {
+        what: () => `${sent} records, have ${values([...one.seen, ...two.seen]).size}`
+      })
       assertInOrder(one.seen)
       assertInOrder(two.seen)
       // Everything was confirmed as it was read and committed before the hand-over.
@@ -91,7 +101,10 @@ for (const protocol of ["classic", "consumer"] as const) {
         protocol,
         confirm: false,
         onRevoke: (member, partitions) =>
-          confirmPieces(member, member.pieces.filter((piece) => partitions.some((p) => p.partition === piece.partition))).pipe(Effect.asVoid)
+          confirmPieces(
+            member,
+            member.pieces.filter((piece) => partitions.some((p) => p.partition === piece.partition))
+          ).pipe(Effect.asVoid)
       })
       await one.sees(200)
       const two = await joinGroup(source, { group, topics: [topic], protocol })
@@ -125,7 +138,10 @@ for (const protocol of ["classic", "consumer"] as const) {
       const second = unique("group-second")
       await createTopic(source, first, { partitions: 2 })
       await createTopic(source, second)
-      await load(source, [...makeRecords({ topic: first, count: 20, partitions: 2 }), ...makeRecords({ topic: second, count: 10 })])
+      await load(source, [
+        ...makeRecords({ topic: first, count: 20, partitions: 2 }),
+        ...makeRecords({ topic: second, count: 10 })
+      ])
       const member = await joinGroup(source, { group: unique("group"), topics: [first], protocol })
       await member.sees(20)
       const before = await member.partitions()
@@ -140,7 +156,9 @@ for (const protocol of ["classic", "consumer"] as const) {
       await load(source, makeRecords({ topic: first, count: 3, partitions: 3, prefix: "grown" }))
       await until(() => starting(member.seen, "grown") === 3, { what: "the records of the new partition too" })
       await member.run(member.consumer.subscribe([second]))
-      await until(async () => (await member.partitions()).every(({ topic }) => topic === second), { what: "the first topic to be gone" })
+      await until(async () => (await member.partitions()).every(({ topic }) => topic === second), {
+        what: "the first topic to be gone"
+      })
       await member.close()
     })
 
@@ -148,11 +166,22 @@ for (const protocol of ["classic", "consumer"] as const) {
       const topic = unique("group-slow")
       const [group, controlGroup] = [unique("group"), unique("group")]
       await createTopic(source, topic)
-      const times = { "max.poll.interval.ms": 3_000, ...(protocol === "classic" ? { "session.timeout.ms": 2_000, "heartbeat.interval.ms": 500 } : {}) }
+      const times = {
+        "max.poll.interval.ms": 3_000,
+        ...(protocol === "classic" ? { "session.timeout.ms": 2_000, "heartbeat.interval.ms": 500 } : {})
+      }
       const member = await joinGroup(source, { group, topics: [topic], protocol, settings: times })
       await member.owns(1)
       await member.stopReading()
-      const control = new KafkaConsumer({ "bootstrap.servers": source.bootstrap, "group.id": controlGroup, "group.protocol": protocol, ...times } as never, {})
+      const control = new KafkaConsumer(
+        {
+          "bootstrap.servers": source.bootstrap,
+          "group.id": controlGroup,
+          "group.protocol": protocol,
+          ...times
+        } as never,
+        {}
+      )
       await connect(control)
       control.subscribe([topic])
       // Served until the group knows it, then never again.

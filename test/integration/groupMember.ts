@@ -6,7 +6,12 @@ import RdKafka from "@confluentinc/kafka-javascript"
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import type { GapError } from "../../src/group/errors.ts"
-import { type GroupConsumer, type GroupConsumerOptions, makeGroupConsumer, type PartitionView } from "../../src/group/groupConsumer.ts"
+import {
+  type GroupConsumer,
+  type GroupConsumerOptions,
+  makeGroupConsumer,
+  type PartitionView
+} from "../../src/group/groupConsumer.ts"
 import type { Fetched } from "../../src/group/shared.ts"
 import { decodeRecords } from "../../src/wire/batch/records.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
@@ -29,7 +34,10 @@ export interface MemberOptions {
   readonly protocol?: GroupConsumerOptions["protocol"]
   readonly settings?: ClientSettings
   readonly onSourceGap?: "fail" | "continue"
-  readonly onRevoke?: (member: Member, partitions: ReadonlyArray<{ readonly topic: string; readonly partition: number }>) => Effect.Effect<void>
+  readonly onRevoke?: (
+    member: Member,
+    partitions: ReadonlyArray<{ readonly topic: string; readonly partition: number }>
+  ) => Effect.Effect<void>
   /** Whether what was read is confirmed at once. Default true. */
   readonly confirm?: boolean
   readonly refreshTopicsMs?: number
@@ -58,37 +66,57 @@ const readInto = (member: Member, piece: Fetched): void => {
   for (const batch of piece.batches) {
     for (const record of decodeRecords(batch)) {
       if (record.offset < piece.first) continue
-      member.seen.push({ topic: piece.topic, partition: piece.partition, offset: record.offset, generation: piece.generation, value: String(record.value) })
+      member.seen.push({
+        topic: piece.topic,
+        partition: piece.partition,
+        offset: record.offset,
+        generation: piece.generation,
+        value: String(record.value)
+      })
     }
   }
 }
 
 export const confirmPieces = (member: Member, pieces: ReadonlyArray<Fetched>): Effect.Effect<number> => {
   for (const { next, partition, topic } of pieces) member.confirmed.set(`${topic}-${partition}`, next)
-  return member.consumer.commit(pieces.map(({ generation, leaderEpoch, next, partition, topic }) => ({ topic, partition, offset: next, leaderEpoch, generation })))
+  return member.consumer.commit(
+    pieces.map(({ generation, leaderEpoch, next, partition, topic }) => ({
+      topic,
+      partition,
+      offset: next,
+      leaderEpoch,
+      generation
+    }))
+  )
 }
 
 export const joinGroup = async (cluster: Bootstrap, options: MemberOptions): Promise<Member> => {
   const scope = Scope.makeUnsafe()
   const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
-  const settings: ClientSettings = { "bootstrap.servers": cluster.bootstrap, "fetch.max.wait.ms": 100, ...options.settings }
+  const settings: ClientSettings = {
+    "bootstrap.servers": cluster.bootstrap,
+    "fetch.max.wait.ms": 100,
+    ...options.settings
+  }
   const gaps: Array<GapError> = []
   let member: Member
-  const consumer = await run(Effect.gen(function*() {
-    const wire = yield* makeCluster("source", settings)
-    return yield* makeGroupConsumer({
-      cluster: wire,
-      settings,
-      groupId: options.group,
-      protocol: options.protocol ?? "classic",
-      onSourceGap: options.onSourceGap ?? "fail",
-      name: "test",
-      onGap: (gap) => void gaps.push(gap),
-      onRevoke: (partitions) => Effect.suspend(() => options.onRevoke?.(member, partitions) ?? Effect.void),
-      commitIntervalMs: 100,
-      refreshTopicsMs: options.refreshTopicsMs ?? 500
-    })
-  }).pipe(Scope.provide(scope)))
+  const consumer = await run(
+    Effect.gen(function*() {
+      const wire = yield* makeCluster("source", settings)
+      return yield* makeGroupConsumer({
+        cluster: wire,
+        settings,
+        groupId: options.group,
+        protocol: options.protocol ?? "classic",
+        onSourceGap: options.onSourceGap ?? "fail",
+        name: "test",
+        onGap: (gap) => void gaps.push(gap),
+        onRevoke: (partitions) => Effect.suspend(() => options.onRevoke?.(member, partitions) ?? Effect.void),
+        commitIntervalMs: 100,
+        refreshTopicsMs: options.refreshTopicsMs ?? 500
+      })
+    }).pipe(Scope.provide(scope))
+  )
   let failure: unknown = null
   const partitions = () => run(consumer.partitions)
   const reading = consumer.poll({ maxWaitMs: 1_000, maxBytes: 1_000_000 }).pipe(
@@ -114,7 +142,10 @@ export const joinGroup = async (cluster: Bootstrap, options: MemberOptions): Pro
       }, { what: () => `${count} partitions, has ${JSON.stringify(last)}, failure ${String(failure)}` })
       return last
     },
-    sees: (count) => until(() => member.seen.length >= count, { what: () => `${count} records, has ${member.seen.length}, failure ${String(failure)}` }).then(() => {}),
+    sees: (count) =>
+      until(() => member.seen.length >= count, {
+        what: () => `${count} records, has ${member.seen.length}, failure ${String(failure)}`
+      }).then(() => {}),
     stopReading: async () => void (await run(Fiber.interrupt(fiber))),
     close: async () => {
       await run(Fiber.interrupt(fiber))
@@ -127,13 +158,23 @@ export const joinGroup = async (cluster: Bootstrap, options: MemberOptions): Pro
 }
 
 /** What the group's coordinator has, asked by a client that is not ours; -1 for none. By partition number. */
-export const committedOffsets = async (cluster: Bootstrap, group: string, topic: string, partitions: number): Promise<ReadonlyArray<number>> => {
+export const committedOffsets = async (
+  cluster: Bootstrap,
+  group: string,
+  topic: string,
+  partitions: number
+): Promise<ReadonlyArray<number>> => {
   const consumer = new KafkaConsumer({ "bootstrap.servers": cluster.bootstrap, "group.id": group } as never, {})
   await connect(consumer)
   try {
     const asked = Array.from({ length: partitions }, (_, partition) => ({ topic, partition }))
-    const found = await call<ReadonlyArray<{ partition: number; offset?: number }>>("committed", (done) => consumer.committed(asked, 10_000, done as never))
-    return found.toSorted((a, b) => a.partition - b.partition).map(({ offset }) => offset === undefined || offset < 0 ? -1 : offset)
+    const found = await call<ReadonlyArray<{ partition: number; offset?: number }>>(
+      "committed",
+      (done) => consumer.committed(asked, 10_000, done as never)
+    )
+    return found.toSorted((a, b) => a.partition - b.partition).map(({ offset }) =>
+      offset === undefined || offset < 0 ? -1 : offset
+    )
   } finally {
     await disconnect(consumer)
   }
@@ -144,7 +185,9 @@ export const assertInOrder = (seen: ReadonlyArray<SeenRecord>): void => {
   const last = new Map<number, SeenRecord>()
   for (const record of seen) {
     const before = last.get(record.partition)
-    if (before?.generation === record.generation) assert.isAbove(record.offset, before.offset, `partition ${record.partition}`)
+    if (before?.generation === record.generation) {
+      assert.isAbove(record.offset, before.offset, `partition ${record.partition}`)
+    }
     last.set(record.partition, record)
   }
 }
@@ -153,7 +196,10 @@ export const assertInOrder = (seen: ReadonlyArray<SeenRecord>): void => {
 export const memberCount = async (cluster: Bootstrap, group: string): Promise<number> => {
   const admin = RdKafka.AdminClient.create({ "bootstrap.servers": cluster.bootstrap } as never)
   try {
-    const found = await call<{ groups: ReadonlyArray<{ members: ReadonlyArray<unknown> }> }>("describe", (done) => admin.describeGroups([group], { timeout: 10_000 }, done as never))
+    const found = await call<{ groups: ReadonlyArray<{ members: ReadonlyArray<unknown> }> }>(
+      "describe",
+      (done) => admin.describeGroups([group], { timeout: 10_000 }, done as never)
+    )
     return found.groups[0]?.members.length ?? 0
   } finally {
     admin.disconnect()
@@ -163,7 +209,10 @@ export const memberCount = async (cluster: Bootstrap, group: string): Promise<nu
 /** Sets the offset of partition 0 of a group without members, as an operator would. */
 export const commitByHand = async (cluster: Bootstrap, group: string, topic: string, offset: number): Promise<void> => {
   let committed: unknown = null
-  const consumer = new KafkaConsumer({ "bootstrap.servers": cluster.bootstrap, "group.id": group, "enable.auto.commit": false } as never, {})
+  const consumer = new KafkaConsumer(
+    { "bootstrap.servers": cluster.bootstrap, "group.id": group, "enable.auto.commit": false } as never,
+    {}
+  )
   await connect(consumer)
   try {
     consumer.commitSync([{ topic, partition: 0, offset }])

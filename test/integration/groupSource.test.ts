@@ -4,11 +4,19 @@ import { createTopic, deleteRecords, deleteTopics } from "../kit/admin.ts"
 import { load, makeRecords, openLoader } from "../kit/loader.ts"
 import { sharedClusters, unique } from "../kit/shared.ts"
 import { until } from "../kit/until.ts"
-import { assertInOrder, commitByHand, committedOffsets, joinGroup, type Member, type SeenRecord } from "./groupMember.ts"
+import {
+  assertInOrder,
+  commitByHand,
+  committedOffsets,
+  joinGroup,
+  type Member,
+  type SeenRecord
+} from "./groupMember.ts"
 
 const { source } = sharedClusters()
 
-const starting = (seen: ReadonlyArray<SeenRecord>, prefix: string): number => seen.filter(({ value }) => value.startsWith(`${prefix}:`)).length
+const starting = (seen: ReadonlyArray<SeenRecord>, prefix: string): number =>
+  seen.filter(({ value }) => value.startsWith(`${prefix}:`)).length
 const reaches = (member: Member, position: number) =>
   until(async () => (await member.partitions())[0]?.position === position, {
     what: () => `position ${position}, has ${member.pieces.at(-1)?.next}`
@@ -74,7 +82,11 @@ describe("transactions on the source", () => {
     await loader.begin()
     await loader.send(makeRecords({ topic, count: 10, prefix: "aborted" }))
     await loader.abort()
-    const member = await joinGroup(source, { group: unique("group"), topics: [topic], settings: { "isolation.level": "read_uncommitted" } })
+    const member = await joinGroup(source, {
+      group: unique("group"),
+      topics: [topic],
+      settings: { "isolation.level": "read_uncommitted" }
+    })
     await reaches(member, 11)
     assert.strictEqual(starting(member.seen, "aborted"), 10)
     await member.close()
@@ -102,7 +114,11 @@ describe("where a group starts", () => {
   it("latest: a topic that appears later is read from its beginning", async () => {
     const [first, second] = [unique("group-latest"), unique("group-latest")]
     await createTopic(source, first)
-    const member = await joinGroup(source, { group: unique("group"), topics: [first], settings: { "auto.offset.reset": "latest" } })
+    const member = await joinGroup(source, {
+      group: unique("group"),
+      topics: [first],
+      settings: { "auto.offset.reset": "latest" }
+    })
     await member.owns(1)
     await createTopic(source, second)
     await load(source, makeRecords({ topic: second, count: 10 }))
@@ -114,7 +130,11 @@ describe("where a group starts", () => {
   it("none: a partition without a committed offset stands still and says why", async () => {
     const topic = unique("group-none")
     await createTopic(source, topic)
-    const member = await joinGroup(source, { group: unique("group-none"), topics: [topic], settings: { "auto.offset.reset": "none" } })
+    const member = await joinGroup(source, {
+      group: unique("group-none"),
+      topics: [topic],
+      settings: { "auto.offset.reset": "none" }
+    })
     const [partition] = await member.owns(1)
     assert.strictEqual(partition?.problem?._tag, "PositionError")
     assert.match(partition?.problem?.message ?? "", /no committed offset and auto.offset.reset is none/)
@@ -147,7 +167,15 @@ describe("records that the source no longer has", () => {
     }, { what: "partition 0 to stop and partition 1 to reach its end" })
     assert.strictEqual(other?.stage, "ready")
     assert.strictEqual(stopped?.stage, "stopped")
-    assert.deepInclude(stopped?.problem, { _tag: "GapError", kind: "expired", topic, partition: 0, from: 10, to: 60, count: 50 })
+    assert.deepInclude(stopped?.problem, {
+      _tag: "GapError",
+      kind: "expired",
+      topic,
+      partition: 0,
+      from: 10,
+      to: 60,
+      count: 50
+    })
     assert.match(stopped?.problem?.message ?? "", /offsets 10 to 59 \(at most 50 records\) are gone from the source/)
     assert.isTrue(member.seen.every(({ partition }) => partition === 1))
     await member.close()
@@ -160,7 +188,10 @@ describe("records that the source no longer has", () => {
     await member.sees(150)
     assert.strictEqual(member.gaps.length, 1)
     assert.deepInclude(member.gaps[0], { kind: "expired", topic, partition: 0, from: 10, to: 60, count: 50 })
-    assert.deepStrictEqual(member.seen.filter(({ partition }) => partition === 0).map(({ offset }) => offset), Array.from({ length: 50 }, (_, i) => 60 + i))
+    assert.deepStrictEqual(
+      member.seen.filter(({ partition }) => partition === 0).map(({ offset }) => offset),
+      Array.from({ length: 50 }, (_, i) => 60 + i)
+    )
     await member.close()
     const again = await joinGroup(source, { group, topics: [topic], onSourceGap: "continue" })
     await again.owns(2)
@@ -209,7 +240,12 @@ describe("records that the source no longer has", () => {
       await deleteTopics(source, [topic])
       await createTopic(source, topic)
       await load(source, makeRecords({ topic, count: records, prefix: "new" }))
-      await until(() => starting(member.seen, "new") === records, { what: () => `${records} new records, has ${starting(member.seen, "new")}, gaps ${JSON.stringify(member.gaps)} ${String(member.failure())}` })
+      await until(() => starting(member.seen, "new") === records, {
+        what: () =>
+          `${records} new records, has ${starting(member.seen, "new")}, gaps ${JSON.stringify(member.gaps)} ${
+            String(member.failure())
+          }`
+      })
       assert.strictEqual(starting(member.seen, "old"), 10)
       await member.close()
     }
