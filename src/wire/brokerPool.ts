@@ -14,9 +14,15 @@ import { backoffCeilingMs, backoffMs, nowMs } from "./retry.ts"
 import type { Security } from "./security.ts"
 import { type ClientConfig, type HostPort, showHostPort } from "./settings.ts"
 
+/** What is used of a connection; a cluster without sockets (src/embedded) has its own. */
+export type LinkPort = Pick<
+  Link,
+  "address" | "isOpen" | "isExpiring" | "inflight" | "idleMs" | "send" | "sendRaw" | "fail"
+>
+
 /** A connection that has said what it offers. */
 export interface Ready {
-  readonly link: Link
+  readonly link: LinkPort
   readonly offers: Offers
   readonly scope: Scope.Closeable
   /** KIP-219: no request before this monotonic time. */
@@ -58,14 +64,19 @@ export const makeBrokerPool = (
     const health = new Map<string, Health>()
     /** Addresses where a request was not answered, until one is answered again. */
     const silent = new Set<string>()
+    /** Slots somebody may be waiting for. */
+    const opening = new Set<Slot>()
     let closed = false
+    const closedError = (address: string) =>
+      new ConnectionError({ address, kind: "closed", outcome: "unsent", what: "the client is closed" })
+    // The first finalizer, so the last to run. A fiber that is ended before its first step runs nothing of its
+    // own: what it should have told is told here.
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         closed = true
+        for (const slot of opening) Deferred.doneUnsafe(slot.opened, Effect.fail(closedError(slot.address)))
       })
     )
-    const closedError = (address: string) =>
-      new ConnectionError({ address, kind: "closed", outcome: "unsent", what: "the client is closed" })
 
     const close = (ready: Ready) => Scope.close(ready.scope, Exit.void)
     const retire = (slot: Slot) => {
@@ -117,11 +128,9 @@ export const makeBrokerPool = (
           if (slots.get(key) === slot) slots.delete(key)
           yield* Scope.close(scope, Exit.void)
         }
+        opening.delete(slot)
         yield* Deferred.done(slot.opened, result)
-      }).pipe(
-        // When the pool closes meanwhile; a deferred that is done stays as it is.
-        Effect.ensuring(Deferred.fail(slot.opened, closedError(slot.address)))
-      )
+      })
 
     const acquire = (address: HostPort, purpose: string): Effect.Effect<Ready, WireError> =>
       Effect.gen(function*() {
@@ -137,6 +146,7 @@ export const makeBrokerPool = (
         if (slot === undefined) {
           slot = { purpose, address: shown, opened: Deferred.makeUnsafe<Ready, WireError>(), ready: null }
           slots.set(key, slot)
+          opening.add(slot)
           yield* open(key, slot, address).pipe(Effect.forkIn(poolScope))
         }
         return slot.ready ?? (yield* Deferred.await(slot.opened))

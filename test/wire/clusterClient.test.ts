@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Random } from "effect"
 import { describeCluster } from "../../src/wire/messages/describeCluster.ts"
 import { findCoordinator } from "../../src/wire/messages/findCoordinator.ts"
 import { metadata } from "../../src/wire/messages/metadata.ts"
 import { ZERO_UUID } from "../../src/wire/schema.ts"
 import { until } from "../kit/until.ts"
 import { answer, decodeRequest, fakeBroker } from "./support/fakeBroker.ts"
-import { ASK, clientOf, count, described, scripted } from "./support/fakeCluster.ts"
+import { ASK, clientOf, count, deadBroker, described, scripted } from "./support/fakeCluster.ts"
 
 describe("connections", () => {
   it.live("are one per broker and purpose, opened once for all who wait", () =>
@@ -79,6 +79,17 @@ describe("connections", () => {
       yield* Effect.promise(() => until(() => silent.openConnections() === 0, { what: "the connection to be closed" }))
       assert.include((yield* Effect.flip(client.clusterId)).message, "closed")
     }))
+
+  it.live("that wait for their back-off when the scope closes do not leave anybody waiting", () =>
+    Effect.gen(function*() {
+      const dead = yield* deadBroker
+      const waiting = yield* Effect.scoped(Effect.gen(function*() {
+        const client = yield* clientOf([dead], { "reconnect.backoff.ms": 40_000, "reconnect.backoff.max.ms": 40_000 })
+        yield* Effect.flip(client.clusterId)
+        return yield* Effect.forkDetach(Effect.flip(client.clusterId), { startImmediately: true })
+      }))
+      assert.include((yield* Fiber.join(waiting)).message, "closed")
+    }).pipe(Random.withSeed("back-off")))
 
   it.live("to a broker that never answers end with the request's time", () =>
     Effect.scoped(Effect.gen(function*() {

@@ -77,6 +77,22 @@ describe("finding the cluster", () => {
       assert.strictEqual(frozen.connections(), 1, "once it is known to be silent it is asked last")
     })).pipe(Random.withSeed("frozen")))
 
+  it.live("asks another broker after one did not answer a request in time", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const brokers = () => [{ id: 1, port: frozen.port }, { id: 2, port: alive.port }]
+      const frozen = yield* fakeBroker(scripted({ brokers }))
+      const alive = yield* fakeBroker(scripted({ brokers, other: (request) => described(request, 0, "alive") }))
+      const client = yield* clientOf([alive])
+      const late = client.request({ kind: "broker", id: 1 }, describeCluster, ASK, { timeoutMs: 50 })
+      assert.deepInclude(yield* Effect.flip(late), { _tag: "ConnectionError", kind: "timeout", outcome: "unknown" })
+      const before = frozen.connections()
+      for (let i = 0; i < 10; i++) {
+        const answered = yield* client.request({ kind: "any" }, describeCluster, ASK, { purpose: `p${i}` })
+        assert.strictEqual(answered.clusterId, "alive")
+      }
+      assert.strictEqual(frozen.connections(), before)
+    })).pipe(Random.withSeed("silent")))
+
   it.live("refuses to go on when the addresses lead to another cluster", () =>
     Effect.scoped(Effect.gen(function*() {
       let clusterId = "cluster-a"
