@@ -18,7 +18,8 @@ export class GroupCollisionError extends Schema.TaggedError<GroupCollisionError>
   exists: Schema.String
 }) {
   override get message(): string {
-    return `group.id ${this.groupId}: a ${this.exists} group of this name exists on the source, a ${this.wanted} group is wanted: choose another group.id, or delete that group`
+    const both = `a ${this.exists} group of this name exists on the source, a ${this.wanted} group is wanted`
+    return `group.id ${this.groupId}: ${both}: choose another group.id, or delete that group`
   }
 }
 

@@ -34,7 +34,12 @@ export interface AckTicket {
   /** Told the outcome, where nobody waits for it. */
   readonly report: (results: ReadonlyArray<AckResult>) => void
 }
-export const makeTicket = (report: AckTicket["report"] = () => {}): AckTicket => ({ results: [], open: 0, done: Deferred.makeUnsafe(), report })
+export const makeTicket = (report: AckTicket["report"] = () => {}): AckTicket => ({
+  results: [],
+  open: 0,
+  done: Deferred.makeUnsafe(),
+  report
+})
 /** Completes the ticket when nothing of it is open. */
 export const settleTicket = (ticket: AckTicket): void => {
   if (ticket.open > 0) return
@@ -61,7 +66,6 @@ export class AckQueue {
   get isEmpty(): boolean {
     return this.#pending.length === 0
   }
-  /** Whether a part of a partition is on its way or waiting. */
   push(hold: Hold, parts: ReadonlyArray<AckPart>, ticket: AckTicket): void {
     for (const part of parts) {
       ticket.open++
@@ -101,7 +105,7 @@ export class AckQueue {
     const first = units[0] as AckUnit
     const error = new BrokerError({ api, code, subject: `${first.hold.topic}-${first.hold.partition}`, detail })
     const again = units.filter((u) => verdict === "again" && ++u.tries < MAX_TRIES)
-    const refused = units.filter((u) => !again.includes(u))
+    const refused = again.length === 0 ? units : units.filter((u) => !again.includes(u))
     for (const unit of refused) {
       if (verdict === "gone" || verdict === "moved") unit.hold.lostWhy ??= error.message
       resolve(unit, "refused", error, error.message, verdict === "refused" || verdict === "again")
@@ -124,13 +128,20 @@ export class AckQueue {
   }
   /** Nothing more will be sent in this session (`only`: of one partition). */
   lose(why: string, only?: string): void {
-    const gone = this.#pending.filter((u) => only === undefined || partitionKey(u.hold) === only)
-    this.#pending = this.#pending.filter((u) => !gone.includes(u))
+    const isGone = (u: AckUnit) => only === undefined || partitionKey(u.hold) === only
+    const gone = this.#pending.filter(isGone)
+    this.#pending = this.#pending.filter((u) => !isGone(u))
     for (const unit of gone) resolve(unit, "lost", null, why, false)
   }
 }
 
-const resolve = (unit: AckUnit, outcome: AckResult["outcome"], error: BrokerError | null, why: string, held: boolean): void => {
+const resolve = (
+  unit: AckUnit,
+  outcome: AckResult["outcome"],
+  error: BrokerError | null,
+  why: string,
+  held: boolean
+): void => {
   if (held) unit.hold.giveBack(unit.part)
   else unit.hold.settle(unit.part)
   unit.ticket.results.push({ ...unit.part, outcome, error, why, held })

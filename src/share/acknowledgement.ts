@@ -30,7 +30,9 @@ interface Growing {
 }
 const spelled = (batch: Growing): Array<number> => {
   const count = batch.lastOffset - batch.firstOffset + 1
-  return batch.acknowledgeTypes.length === count ? batch.acknowledgeTypes : new Array<number>(count).fill(batch.acknowledgeTypes[0] as number)
+  return batch.acknowledgeTypes.length === count
+    ? batch.acknowledgeTypes
+    : new Array<number>(count).fill(batch.acknowledgeTypes[0] as number)
 }
 
 /**

@@ -49,19 +49,26 @@ const noRenewal = (core: ShareCore, link: BrokerLink, why: string): void => {
 }
 
 /** Sends what waits to be acknowledged, and renewals of these holds. */
-export const sendAcknowledge = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, due: ReadonlyArray<Hold>) {
-  const renewed = due.length > 0 && (yield* canRenew(core, link)) ? groupHolds(due) : new Map<string, ReadonlyArray<Hold>>()
-  if (renewed.size > 0) yield* renew(core, link, renewed)
-  if (!link.session.isOpen || link.acks.isEmpty || link.retryAtMs > (yield* Clock.currentTimeMillis)) return
-  const acks = link.acks.next()
-  const answer = yield* Effect.result(request(core, link, link.session.epoch, false, ackEntries(acks)))
-  if (Result.isFailure(answer)) return yield* afterFailure(core, link, acks, answer.failure)
-  if (!(yield* topLevel(core, link, acks, "ShareAcknowledge", answer.success.errorCode, answer.success.errorMessage))) return
-  link.session.acknowledged()
-  settleAnswer(core, link, acks, answer.success, yield* Clock.currentTimeMillis)
-})
+export const sendAcknowledge = Effect.fnUntraced(
+  function*(core: ShareCore, link: BrokerLink, due: ReadonlyArray<Hold>) {
+    const renewed = due.length > 0 && (yield* canRenew(core, link))
+      ? groupHolds(due)
+      : new Map<string, ReadonlyArray<Hold>>()
+    if (renewed.size > 0) yield* renew(core, link, renewed)
+    if (!link.session.isOpen || link.acks.isEmpty || link.retryAtMs > (yield* Clock.currentTimeMillis)) return
+    const acks = link.acks.next()
+    const answer = yield* Effect.result(request(core, link, link.session.epoch, false, ackEntries(acks)))
+    if (Result.isFailure(answer)) return yield* afterFailure(core, link, acks, answer.failure)
+    if (
+      !(yield* topLevel(core, link, acks, "ShareAcknowledge", answer.success.errorCode, answer.success.errorMessage))
+    ) return
+    link.session.acknowledged()
+    settleAnswer(core, link, acks, answer.success, yield* Clock.currentTimeMillis)
+  }
+)
 
-const groupHolds = (holds: ReadonlyArray<Hold>): ReadonlyMap<string, ReadonlyArray<Hold>> => Map.groupBy(holds, partitionKey)
+const groupHolds = (holds: ReadonlyArray<Hold>): ReadonlyMap<string, ReadonlyArray<Hold>> =>
+  Map.groupBy(holds, partitionKey)
 
 const ackEntries = (acks: ReadonlyMap<string, ReadonlyArray<AckUnit>>): ReadonlyArray<Entry> =>
   [...acks.values()].map((units) => {
@@ -69,13 +76,25 @@ const ackEntries = (acks: ReadonlyMap<string, ReadonlyArray<AckUnit>>): Readonly
     return { topicId, partition, ranges: units.map((u) => u.part) }
   })
 
-const settleAnswer = (core: ShareCore, link: BrokerLink, acks: ReadonlyMap<string, ReadonlyArray<AckUnit>>, answer: AckAnswer, nowMs: number): void => {
+const settleAnswer = (
+  core: ShareCore,
+  link: BrokerLink,
+  acks: ReadonlyMap<string, ReadonlyArray<AckUnit>>,
+  answer: AckAnswer,
+  nowMs: number
+): void => {
   const unanswered = new Map(acks)
   for (const [at, partition] of partitionsOf(answer)) {
     const units = unanswered.get(partitionKey(at))
     if (units === undefined) continue
     unanswered.delete(partitionKey(at))
-    acknowledgedBy(core, link, at, link.acks.answered(units, "ShareAcknowledge", partition.errorCode, partition.errorMessage), nowMs)
+    acknowledgedBy(
+      core,
+      link,
+      at,
+      link.acks.answered(units, "ShareAcknowledge", partition.errorCode, partition.errorMessage),
+      nowMs
+    )
   }
   link.acks.unanswered(unanswered, "unknown", "the broker's answer does not mention the partition")
   link.book.sweep()
@@ -83,7 +102,9 @@ const settleAnswer = (core: ShareCore, link: BrokerLink, acks: ReadonlyMap<strin
 
 const partitionsOf = function*(answer: AckAnswer): Generator<readonly [TopicIdPartition, AckPartition]> {
   for (const topic of answer.responses) {
-    for (const partition of topic.partitions) yield [{ topicId: topic.topicId, partition: partition.partitionIndex }, partition]
+    for (const partition of topic.partitions) {
+      yield [{ topicId: topic.topicId, partition: partition.partitionIndex }, partition]
+    }
   }
 }
 
@@ -92,16 +113,18 @@ const renewEntry = (holds: ReadonlyArray<Hold>): Entry => {
   return { topicId, partition, ranges: holds.flatMap((h) => h.held.map((r) => ({ ...r, type: "renew" as const }))) }
 }
 
-/** Renews together; what is refused together is asked hold by hold, so that one lost lock is found and only it is given up. */
-const renew = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, groups: ReadonlyMap<string, ReadonlyArray<Hold>>) {
-  const alone: Array<Hold> = []
-  if (!(yield* renewOnce(core, link, groups, alone))) return
-  for (const hold of alone) {
-    if (!link.session.isOpen || hold.held.length === 0) continue
-    if (!(yield* renewOnce(core, link, new Map([[partitionKey(hold), [hold]]]), []))) return
+/** Renews together; what is refused together is asked hold by hold, so that only the lost lock is given up. */
+const renew = Effect.fnUntraced(
+  function*(core: ShareCore, link: BrokerLink, groups: ReadonlyMap<string, ReadonlyArray<Hold>>) {
+    const alone: Array<Hold> = []
+    if (!(yield* renewOnce(core, link, groups, alone))) return
+    for (const hold of alone) {
+      if (!link.session.isOpen || hold.held.length === 0) continue
+      if (!(yield* renewOnce(core, link, new Map([[partitionKey(hold), [hold]]]), []))) return
+    }
+    link.book.sweep()
   }
-  link.book.sweep()
-})
+)
 
 /**
  * A group that does not allow renewing answers with the code of a lost lock (INVALID_RECORD_STATE), and only these
@@ -110,50 +133,59 @@ const renew = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, gro
 const RENEWAL_OFF = /renew.* not enabled/i
 
 /** One renewal request. False when the session is lost or renewing is not allowed. */
-const renewOnce = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, groups: ReadonlyMap<string, ReadonlyArray<Hold>>, alone: Array<Hold>) {
-  const requestedAtMs = yield* Clock.currentTimeMillis
-  const result = yield* Effect.result(request(core, link, link.session.epoch, true, [...groups.values()].map(renewEntry)))
-  if (Result.isFailure(result)) {
-    yield* afterFailure(core, link, new Map(), result.failure)
-    return false
-  }
-  const answer = result.success
-  if (!(yield* topLevel(core, link, new Map(), "ShareAcknowledge", answer.errorCode, answer.errorMessage))) return false
-  link.session.acknowledged()
-  const unanswered = new Map(groups)
-  let records = 0
-  for (const [at, partition] of partitionsOf(answer)) {
-    const holds = unanswered.get(partitionKey(at)) ?? []
-    unanswered.delete(partitionKey(at))
-    if (partition.errorMessage !== null && RENEWAL_OFF.test(partition.errorMessage)) {
-      noRenewal(core, link, partition.errorMessage)
-      continue
+const renewOnce = Effect.fnUntraced(
+  function*(core: ShareCore, link: BrokerLink, groups: ReadonlyMap<string, ReadonlyArray<Hold>>, alone: Array<Hold>) {
+    const requestedAtMs = yield* Clock.currentTimeMillis
+    const result = yield* Effect.result(
+      request(core, link, link.session.epoch, true, [...groups.values()].map(renewEntry))
+    )
+    if (Result.isFailure(result)) {
+      yield* afterFailure(core, link, new Map(), result.failure)
+      return false
     }
-    switch (ackVerdict(partition.errorCode)) {
-      case "done":
-        for (const hold of holds) {
-          hold.renewed(requestedAtMs, answer.acquisitionLockTimeoutMs > 0 ? answer.acquisitionLockTimeoutMs : hold.lockTimeoutMs)
-          records += Ranges.size(hold.held)
-        }
-        break
-      case "gone":
-        if (holds.length > 1) alone.push(...holds)
-        else for (const hold of holds) giveUp(core, hold, partition)
-        break
-      case "moved":
-        acknowledgedBy(core, link, at, "moved", requestedAtMs)
-        break
-      case "refused":
-        for (const hold of holds) hold.renewable = false
-        break
-      case "again":
-        acknowledgedBy(core, link, at, "again", requestedAtMs)
+    const answer = result.success
+    if (!(yield* topLevel(core, link, new Map(), "ShareAcknowledge", answer.errorCode, answer.errorMessage))) {
+      return false
     }
+    link.session.acknowledged()
+    const unanswered = new Map(groups)
+    let records = 0
+    for (const [at, partition] of partitionsOf(answer)) {
+      const holds = unanswered.get(partitionKey(at)) ?? []
+      unanswered.delete(partitionKey(at))
+      if (partition.errorMessage !== null && RENEWAL_OFF.test(partition.errorMessage)) {
+        noRenewal(core, link, partition.errorMessage)
+        continue
+      }
+      switch (ackVerdict(partition.errorCode)) {
+        case "done":
+          for (const hold of holds) {
+            hold.renewed(
+              requestedAtMs,
+              answer.acquisitionLockTimeoutMs > 0 ? answer.acquisitionLockTimeoutMs : hold.lockTimeoutMs
+            )
+            records += Ranges.size(hold.held)
+          }
+          break
+        case "gone":
+          if (holds.length > 1) alone.push(...holds)
+          else for (const hold of holds) giveUp(core, hold, partition)
+          break
+        case "moved":
+          acknowledgedBy(core, link, at, "moved", requestedAtMs)
+          break
+        case "refused":
+          for (const hold of holds) hold.renewable = false
+          break
+        case "again":
+          acknowledgedBy(core, link, at, "again", requestedAtMs)
+      }
+    }
+    for (const holds of unanswered.values()) acknowledgedBy(core, link, holds[0] as Hold, "again", requestedAtMs)
+    if (records > 0) core.emit({ kind: "renewed", broker: link.broker, records })
+    return true
   }
-  for (const holds of unanswered.values()) acknowledgedBy(core, link, holds[0] as Hold, "again", requestedAtMs)
-  if (records > 0) core.emit({ kind: "renewed", broker: link.broker, records })
-  return true
-})
+)
 
 const giveUp = (core: ShareCore, hold: Hold, partition: AckPartition): void => {
   const known = kafkaError(partition.errorCode)

@@ -22,30 +22,38 @@ export interface FetchExchange {
   readonly requestedAtMs: number
 }
 
-export const applyFetch = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, sent: FetchExchange, answer: FetchAnswer) {
-  if (!(yield* topLevel(core, link, sent.acks, "ShareFetch", answer.errorCode, answer.errorMessage))) return
-  link.session.fetched(sent.plan, sent.named.values())
-  const now = yield* Clock.currentTimeMillis
-  const unanswered = new Map(sent.acks)
-  for (const topic of answer.responses) {
-    for (const partition of topic.partitions) {
-      const at = { topicId: topic.topicId, partition: partition.partitionIndex }
-      const key = partitionKey(at)
-      const units = unanswered.get(key)
-      if (units !== undefined) {
-        unanswered.delete(key)
-        acknowledgedBy(core, link, at, link.acks.answered(units, "ShareFetch", partition.acknowledgeErrorCode, partition.acknowledgeErrorMessage), now)
+export const applyFetch = Effect.fnUntraced(
+  function*(core: ShareCore, link: BrokerLink, sent: FetchExchange, answer: FetchAnswer) {
+    if (!(yield* topLevel(core, link, sent.acks, "ShareFetch", answer.errorCode, answer.errorMessage))) return
+    link.session.fetched(sent.plan, sent.named.values())
+    const now = yield* Clock.currentTimeMillis
+    const unanswered = new Map(sent.acks)
+    for (const topic of answer.responses) {
+      for (const partition of topic.partitions) {
+        const at = { topicId: topic.topicId, partition: partition.partitionIndex }
+        const key = partitionKey(at)
+        const units = unanswered.get(key)
+        if (units !== undefined) {
+          unanswered.delete(key)
+          acknowledgedBy(
+            core,
+            link,
+            at,
+            link.acks.answered(units, "ShareFetch", partition.acknowledgeErrorCode, partition.acknowledgeErrorMessage),
+            now
+          )
+        }
+        const verdict = fetchVerdict(partition.errorCode)
+        if (verdict === "ok") {
+          link.paused.delete(key)
+          acquire(core, link, at, partition, answer.acquisitionLockTimeoutMs, sent.requestedAtMs, now)
+        } else troubled(core, link, at, partition, verdict, endpointOf(answer, partition.currentLeader.leaderId), now)
       }
-      const verdict = fetchVerdict(partition.errorCode)
-      if (verdict === "ok") {
-        link.paused.delete(key)
-        acquire(core, link, at, partition, answer.acquisitionLockTimeoutMs, sent.requestedAtMs, now)
-      } else troubled(core, link, at, partition, verdict, endpointOf(answer, partition.currentLeader.leaderId), now)
     }
+    link.acks.unanswered(unanswered, "unknown", "the broker's answer does not mention the partition")
+    link.book.sweep()
   }
-  link.acks.unanswered(unanswered, "unknown", "the broker's answer does not mention the partition")
-  link.book.sweep()
-})
+)
 
 const endpointOf = (answer: { readonly nodeEndpoints: FetchAnswer["nodeEndpoints"] }, id: number) => {
   const found = answer.nodeEndpoints.find((n) => n.nodeId === id)
@@ -53,7 +61,13 @@ const endpointOf = (answer: { readonly nodeEndpoints: FetchAnswer["nodeEndpoints
 }
 
 /** After the broker's word on acknowledgements: a moved partition takes all that is held of it along. */
-export const acknowledgedBy = (core: ShareCore, link: BrokerLink, at: TopicIdPartition, said: "ok" | "moved" | "again", nowMs: number): void => {
+export const acknowledgedBy = (
+  core: ShareCore,
+  link: BrokerLink,
+  at: TopicIdPartition,
+  said: "ok" | "moved" | "again",
+  nowMs: number
+): void => {
   if (said === "moved") losePartition(core, link, at, "the partition has another leader")
   if (said === "again") {
     link.failures++
@@ -69,23 +83,47 @@ const losePartition = (core: ShareCore, link: BrokerLink, at: TopicIdPartition, 
   core.reroute({ topic: core.topicName(at.topicId), partition: at.partition, leader: null, endpoint: null })
 }
 
-const troubled = (core: ShareCore, link: BrokerLink, at: TopicIdPartition, partition: PartitionAnswer, verdict: FetchVerdict, endpoint: ReturnType<typeof endpointOf>, nowMs: number): void => {
+const troubled = (
+  core: ShareCore,
+  link: BrokerLink,
+  at: TopicIdPartition,
+  partition: PartitionAnswer,
+  verdict: FetchVerdict,
+  endpoint: ReturnType<typeof endpointOf>,
+  nowMs: number
+): void => {
   const topic = core.topicName(at.topicId)
   const key = partitionKey(at)
   const times = (link.paused.get(key)?.times ?? 0) + 1
   link.paused.set(key, { times, untilMs: nowMs + backoffMs(core.options, times) })
-  const leader = partition.currentLeader.leaderId >= 0 && verdict === "moved" ? { id: partition.currentLeader.leaderId, epoch: partition.currentLeader.leaderEpoch } : null
+  const leader = partition.currentLeader.leaderId >= 0 && verdict === "moved"
+    ? { id: partition.currentLeader.leaderId, epoch: partition.currentLeader.leaderEpoch }
+    : null
   if (verdict === "moved") losePartition(core, link, at, kafkaError(partition.errorCode).sentence)
   if (verdict === "moved" || verdict === "unknown") core.reroute({ topic, partition: at.partition, leader, endpoint })
   // A leader that moves is everyday life, and so is a share partition that its leader has yet to load (-1 in Kafka
   // 4.4.0). What needs people is said.
   if (verdict === "denied" || times > 5) {
     const known = kafkaError(partition.errorCode)
-    core.emit({ kind: "partitionProblem", topic, partition: at.partition, code: partition.errorCode, why: `${known.name}: ${partition.errorMessage ?? known.sentence}` })
+    core.emit({
+      kind: "partitionProblem",
+      topic,
+      partition: at.partition,
+      code: partition.errorCode,
+      why: `${known.name}: ${partition.errorMessage ?? known.sentence}`
+    })
   }
 }
 
-const acquire = (core: ShareCore, link: BrokerLink, at: TopicIdPartition, partition: PartitionAnswer, lockTimeoutMs: number, requestedAtMs: number, nowMs: number): void => {
+const acquire = (
+  core: ShareCore,
+  link: BrokerLink,
+  at: TopicIdPartition,
+  partition: PartitionAnswer,
+  lockTimeoutMs: number,
+  requestedAtMs: number,
+  nowMs: number
+): void => {
   const ranges = acquiredRanges(partition.acquiredRecords)
   if (ranges.length === 0) return
   const hold = new Hold({

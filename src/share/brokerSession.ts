@@ -29,7 +29,10 @@ export type Step =
   | { readonly kind: "wait"; readonly untilMs: number }
 
 /** Those of the wanted partitions that are not left out for now, and when the next of them comes back. */
-export const readyPartitions = (link: BrokerLink, nowMs: number): { readonly ready: ReadonlyMap<string, TopicIdPartition>; readonly nextMs: number } => {
+export const readyPartitions = (
+  link: BrokerLink,
+  nowMs: number
+): { readonly ready: ReadonlyMap<string, TopicIdPartition>; readonly nextMs: number } => {
   if (link.paused.size === 0) return { ready: link.wanted, nextMs: Infinity }
   const ready = new Map<string, TopicIdPartition>()
   let nextMs = Infinity
@@ -45,7 +48,13 @@ export const readyPartitions = (link: BrokerLink, nowMs: number): { readonly rea
 export const nextStep = (core: ShareCore, link: BrokerLink, nowMs: number): Step => {
   if (link.closing) return { kind: "close" }
   for (const hold of link.book.expire(nowMs)) {
-    core.emit({ kind: "lost", topic: hold.topic, partition: hold.partition, ranges: hold.ranges, why: hold.lostWhy ?? "" })
+    core.emit({
+      kind: "lost",
+      topic: hold.topic,
+      partition: hold.partition,
+      ranges: hold.ranges,
+      why: hold.lostWhy ?? ""
+    })
   }
   if (link.retryAtMs > nowMs) return { kind: "wait", untilMs: link.retryAtMs }
   const renewals = link.renewing === false ? [] : link.book.renewals(nowMs)
@@ -56,7 +65,10 @@ export const nextStep = (core: ShareCore, link: BrokerLink, nowMs: number): Step
   }
   if (!link.acks.isEmpty) return { kind: "acknowledge" }
   if (link.wanted.size === 0 && link.book.isEmpty) return { kind: link.session.isOpen ? "close" : "end" }
-  return { kind: "wait", untilMs: Math.min(link.book.nextDueMs(link.renewing !== false), core.demand === null ? Infinity : nextMs) }
+  return {
+    kind: "wait",
+    untilMs: Math.min(link.book.nextDueMs(link.renewing !== false), core.demand === null ? Infinity : nextMs)
+  }
 }
 
 /** A wait with no reason to end is looked at again after this, so that a missed wake-up is a delay, not a hang. */
@@ -97,30 +109,38 @@ const end = (core: ShareCore, link: BrokerLink): void => {
   core.routing.openUnsafe()
 }
 
-const sendFetch = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink, demand: Demand, wanted: ReadonlyMap<string, TopicIdPartition>) {
-  const acks: ReadonlyMap<string, ReadonlyArray<AckUnit>> = link.session.isOpen ? link.acks.next() : new Map()
-  const plan = link.session.plan(wanted, new Set(acks.keys()))
-  const named = new Map<string, TopicIdPartition & { readonly units: ReadonlyArray<AckUnit> }>()
-  for (const p of plan.add) named.set(partitionKey(p), { ...p, units: [] })
-  for (const [key, units] of acks) {
-    const hold = (units[0] as AckUnit).hold
-    named.set(key, { topicId: hold.topicId, partition: hold.partition, units })
+const sendFetch = Effect.fnUntraced(
+  function*(core: ShareCore, link: BrokerLink, demand: Demand, wanted: ReadonlyMap<string, TopicIdPartition>) {
+    const acks: ReadonlyMap<string, ReadonlyArray<AckUnit>> = link.session.isOpen ? link.acks.next() : new Map()
+    const plan = link.session.plan(wanted, new Set(acks.keys()))
+    const named = new Map<string, TopicIdPartition & { readonly units: ReadonlyArray<AckUnit> }>()
+    for (const p of plan.add) named.set(partitionKey(p), { ...p, units: [] })
+    for (const [key, units] of acks) {
+      const hold = (units[0] as AckUnit).hold
+      named.set(key, { topicId: hold.topicId, partition: hold.partition, units })
+    }
+    const longest = link.book.isEmpty && acks.size === 0 ? core.options.fetchMaxWaitMs : core.options.fetchMaxWaitHeldMs
+    const maxWaitMs = Math.min(demand.maxWaitMs, longest)
+    const requestedAtMs = yield* Clock.currentTimeMillis
+    const answer = yield* Effect.result(core.cluster.request({ kind: "broker", id: link.broker }, shareFetch, {
+      groupId: core.groupId,
+      memberId: core.memberId,
+      shareSessionEpoch: plan.epoch,
+      maxWaitMs,
+      minBytes: 1,
+      maxBytes: demand.maxBytes,
+      maxRecords: demand.maxRecords,
+      batchSize: demand.maxRecords,
+      topics: byTopic(
+        named.values(),
+        (p) => ({
+          partitionIndex: p.partition,
+          acknowledgementBatches: ackBatches(p.units.map((u) => u.part))
+        })
+      ),
+      forgottenTopicsData: byTopic(plan.forget, (p) => p.partition)
+    }, { purpose: link.purpose, timeoutMs: maxWaitMs + core.options.requestTimeoutMs }))
+    if (Result.isFailure(answer)) return yield* afterFailure(core, link, acks, answer.failure)
+    yield* applyFetch(core, link, { plan, named, acks, requestedAtMs }, answer.success)
   }
-  const longest = link.book.isEmpty && acks.size === 0 ? core.options.fetchMaxWaitMs : core.options.fetchMaxWaitHeldMs
-  const maxWaitMs = Math.min(demand.maxWaitMs, longest)
-  const requestedAtMs = yield* Clock.currentTimeMillis
-  const answer = yield* Effect.result(core.cluster.request({ kind: "broker", id: link.broker }, shareFetch, {
-    groupId: core.groupId,
-    memberId: core.memberId,
-    shareSessionEpoch: plan.epoch,
-    maxWaitMs,
-    minBytes: 1,
-    maxBytes: demand.maxBytes,
-    maxRecords: demand.maxRecords,
-    batchSize: demand.maxRecords,
-    topics: byTopic(named.values(), (p) => ({ partitionIndex: p.partition, acknowledgementBatches: ackBatches(p.units.map((u) => u.part)) })),
-    forgottenTopicsData: byTopic(plan.forget, (p) => p.partition)
-  }, { purpose: link.purpose, timeoutMs: maxWaitMs + core.options.requestTimeoutMs }))
-  if (Result.isFailure(answer)) return yield* afterFailure(core, link, acks, answer.failure)
-  yield* applyFetch(core, link, { plan, named, acks, requestedAtMs }, answer.success)
-})
+)

@@ -10,8 +10,8 @@
  * - Closing its scope releases what is held, closes the sessions and leaves the group, within `closeTimeoutMs`, also
  *   when interrupted. What no answer confirms by then, the closed connections make the brokers release.
  *
- * Gotchas: one poll at a time. An interrupted `acknowledge` is still sent. Limits of a poll hold for each broker. Records in an answer
- * may include offsets that are not in `ranges`: those are with somebody else.
+ * Gotchas: one poll at a time. An interrupted `acknowledge` is still sent. Limits of a poll hold for each broker.
+ * Records in an answer may include offsets that are not in `ranges`: those are with somebody else.
  */
 import { Clock, Deferred, Effect, FiberSet, type Scope } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
@@ -70,7 +70,7 @@ export interface ShareConsumer {
 
 const DEFAULTS: ShareOptions = {
   fetchMaxWaitMs: 500,
-  fetchMaxWaitHeldMs: 100,
+  fetchMaxWaitHeldMs: 20,
   requestTimeoutMs: 30_000,
   closeTimeoutMs: 10_000,
   retryBackoffMs: 100,
@@ -78,26 +78,29 @@ const DEFAULTS: ShareOptions = {
 }
 
 /** Joins the group; fails with the reason when that cannot be. */
-export const makeShareConsumer = Effect.fnUntraced(function*(settings: ShareConsumerSettings): Effect.fn.Return<ShareConsumer, ShareError | WireError, Scope.Scope> {
-  const core = new ShareCore({
-    cluster: settings.cluster,
-    groupId: settings.groupId,
-    memberId: yield* newMemberId,
-    rack: settings.rack ?? null,
-    options: optionsOf(settings),
-    emit: settings.onEvent ?? (() => {})
-  })
-  core.subscription = settings.topics
-  // Registered first, so closed last: what outlives the orderly close is interrupted, and its connections closed.
-  const fibers = yield* FiberSet.make<void, never>()
-  const membership = newMembership()
-  yield* Effect.addFinalizer(() => close(core, fibers))
-  yield* join(core, membership, settings.joinTimeoutMs ?? 60_000)
-  const guarded = (effect: Effect.Effect<void>) => FiberSet.run(fibers, effect.pipe(Effect.catchDefect((defect) => Effect.sync(() => broken(core, defect)))))
-  yield* guarded(keepMembership(core, membership, pauseAfter(core, membership, "ok")))
-  yield* guarded(keepRoutes(core, (link) => Effect.asVoid(guarded(runLink(core, link)))))
-  return consumerOf(core, settings.mode)
-})
+export const makeShareConsumer = Effect.fnUntraced(
+  function*(settings: ShareConsumerSettings): Effect.fn.Return<ShareConsumer, ShareError | WireError, Scope.Scope> {
+    const core = new ShareCore({
+      cluster: settings.cluster,
+      groupId: settings.groupId,
+      memberId: yield* newMemberId,
+      rack: settings.rack ?? null,
+      options: optionsOf(settings),
+      emit: settings.onEvent ?? (() => {})
+    })
+    core.subscription = settings.topics
+    // Registered first, so closed last: what outlives the orderly close is interrupted, and its connections closed.
+    const fibers = yield* FiberSet.make<void, never>()
+    const membership = newMembership()
+    yield* Effect.addFinalizer(() => close(core, fibers))
+    yield* join(core, membership, settings.joinTimeoutMs ?? 60_000)
+    const guarded = (effect: Effect.Effect<void>) =>
+      FiberSet.run(fibers, effect.pipe(Effect.catchDefect((defect) => Effect.sync(() => broken(core, defect)))))
+    yield* guarded(keepMembership(core, membership, pauseAfter(core, membership, "ok")))
+    yield* guarded(keepRoutes(core, (link) => Effect.asVoid(guarded(runLink(core, link)))))
+    return consumerOf(core, settings.mode)
+  }
+)
 
 const optionsOf = (settings: Partial<ShareOptions>): ShareOptions => ({
   fetchMaxWaitMs: settings.fetchMaxWaitMs ?? DEFAULTS.fetchMaxWaitMs,
@@ -133,7 +136,7 @@ const consumerOf = (core: ShareCore, mode: "explicit" | "implicit"): ShareConsum
       }),
     poll: (limits) =>
       Effect.suspend(() => {
-        if (mode === "implicit") for (const hold of delivered) acceptUnseen(core, hold)
+        if (mode === "implicit") { for (const hold of delivered) acceptUnseen(core, hold) }
         return poll(core, limits)
       }).pipe(Effect.tap((got) => Effect.sync(() => delivered = got))),
     acknowledge: (acquired, parts) => acknowledge(core, acquired, parts),
@@ -176,12 +179,23 @@ const linkOf = (core: ShareCore, hold: Hold): BrokerLink | null => {
   return link === undefined || link.ended || !link.book.holds.has(hold) ? null : link
 }
 
-const enqueue = (core: ShareCore, hold: Hold, parts: ReadonlyArray<AckPart>, report?: AckTicket["report"]): AckTicket => {
+const enqueue = (
+  core: ShareCore,
+  hold: Hold,
+  parts: ReadonlyArray<AckPart>,
+  report?: AckTicket["report"]
+): AckTicket => {
   const ticket = makeTicket(report)
   const link = linkOf(core, hold)
   const { taken, missing } = link === null ? { taken: [], missing: parts } : hold.take(parts)
   for (const part of missing) {
-    ticket.results.push({ ...part, outcome: "lost", error: null, why: hold.lostWhy ?? "not held: acknowledged before, or never acquired", held: false })
+    ticket.results.push({
+      ...part,
+      outcome: "lost",
+      error: null,
+      why: hold.lostWhy ?? "not held: acknowledged before, or never acquired",
+      held: false
+    })
   }
   if (link !== null && taken.length > 0) {
     link.acks.push(hold, taken, ticket)
@@ -191,12 +205,21 @@ const enqueue = (core: ShareCore, hold: Hold, parts: ReadonlyArray<AckPart>, rep
   return ticket
 }
 
-const acknowledge = (core: ShareCore, acquired: Acquired, parts: ReadonlyArray<AckPart>): Effect.Effect<ReadonlyArray<AckResult>> =>
+const acknowledge = (
+  core: ShareCore,
+  acquired: Acquired,
+  parts: ReadonlyArray<AckPart>
+): Effect.Effect<ReadonlyArray<AckResult>> =>
   Effect.suspend(() => Deferred.await(enqueue(core, holdOf(acquired), parts).done))
 
 /** Sends an acknowledgement nobody waits for; its outcome is an event. */
 const unattended = (core: ShareCore, hold: Hold, type: "accept" | "release"): AckTicket =>
-  enqueue(core, hold, hold.held.map((r) => ({ ...r, type })), (results) => core.emit({ kind: "acknowledged", topic: hold.topic, partition: hold.partition, results }))
+  enqueue(
+    core,
+    hold,
+    hold.held.map((r) => ({ ...r, type })),
+    (results) => core.emit({ kind: "acknowledged", topic: hold.topic, partition: hold.partition, results })
+  )
 const acceptUnseen = (core: ShareCore, hold: Hold): void => {
   if (hold.held.length > 0) unattended(core, hold, "accept")
 }
@@ -224,7 +247,9 @@ const close = (core: ShareCore, fibers: FiberSet.FiberSet<void, never>): Effect.
       link.wake.openUnsafe()
     }
     const half = core.options.closeTimeoutMs / 2
-    yield* Effect.forEach(links, (link) => Deferred.await(link.end), { concurrency: "unbounded", discard: true }).pipe(Effect.timeoutOption(half))
+    yield* Effect.forEach(links, (link) => Deferred.await(link.end), { concurrency: "unbounded", discard: true }).pipe(
+      Effect.timeoutOption(half)
+    )
     yield* leave(core).pipe(Effect.timeoutOption(half))
     yield* FiberSet.clear(fibers)
     for (const link of links) {

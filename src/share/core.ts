@@ -19,18 +19,38 @@ export type ShareEvent =
   | { readonly kind: "assigned"; readonly partitions: number }
   | { readonly kind: "sessionLost"; readonly broker: number; readonly why: string; readonly heldLost: number }
   /** Held records that will be delivered again, to whoever. */
-  | { readonly kind: "lost"; readonly topic: string; readonly partition: number; readonly ranges: ReadonlyArray<OffsetRange>; readonly why: string }
+  | {
+    readonly kind: "lost"
+    readonly topic: string
+    readonly partition: number
+    readonly ranges: ReadonlyArray<OffsetRange>
+    readonly why: string
+  }
   | { readonly kind: "renewed"; readonly broker: number; readonly records: number }
   /** The brokers cannot or will not renew locks: a target slower than the lock means duplicates. */
   | { readonly kind: "renewalUnavailable"; readonly broker: number; readonly why: string }
-  | { readonly kind: "partitionProblem"; readonly topic: string; readonly partition: number; readonly code: number; readonly why: string }
+  | {
+    readonly kind: "partitionProblem"
+    readonly topic: string
+    readonly partition: number
+    readonly code: number
+    readonly why: string
+  }
   /** Acknowledgements that nobody waits for (implicit mode, release on stop). */
-  | { readonly kind: "acknowledged"; readonly topic: string; readonly partition: number; readonly results: ReadonlyArray<AckResult> }
+  | {
+    readonly kind: "acknowledged"
+    readonly topic: string
+    readonly partition: number
+    readonly results: ReadonlyArray<AckResult>
+  }
 
 export interface ShareOptions {
-  /** Longest wait of a fetch when a poll does not say otherwise, ms. It also bounds how long an acknowledgement waits for its turn. */
+  /** Longest wait of a fetch, ms; a poll may ask for less. An acknowledgement waits for its turn as long. */
   readonly fetchMaxWaitMs: number
-  /** The same while records of that broker are held: their acknowledgements are about to come. */
+  /**
+   * The same while records of that broker are held: their acknowledgements are about to come, and a partition whose
+   * locks are all taken (share.partition.max.record.locks) lets a fetch wait in vain until they do.
+   */
   readonly fetchMaxWaitHeldMs: number
   readonly requestTimeoutMs: number
   readonly closeTimeoutMs: number

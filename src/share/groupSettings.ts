@@ -47,7 +47,7 @@ export interface GroupSettingsOptions {
   readonly groupId: string
   /** auto.offset.reset of the flow: earliest, latest or by_duration:... . Default earliest. */
   readonly autoOffsetReset?: string
-  /** consumer.override.share.* without the prefix `consumer.override.`; keys that are no group settings are left alone. */
+  /** consumer.override.share.* without `consumer.override.`; keys that are no group settings are left alone. */
   readonly overrides?: Readonly<Record<string, string>>
   /** validate: ask the brokers whether the changes could be made, and change nothing (`check`). Default apply. */
   readonly mode?: "apply" | "validate"
@@ -63,7 +63,11 @@ interface Need {
 }
 
 const needs = (autoOffsetReset: string): ReadonlyArray<Need> => [
-  { key: "share.auto.offset.reset", wanted: autoOffsetReset, danger: "records that were on the source before the group started may never be mirrored" },
+  {
+    key: "share.auto.offset.reset",
+    wanted: autoOffsetReset,
+    danger: "records that were on the source before the group started may never be mirrored"
+  },
   { key: "share.isolation.level", wanted: "read_committed", danger: "records of aborted transactions are mirrored" },
   {
     key: "share.delivery.count.limit",
@@ -78,33 +82,52 @@ const needs = (autoOffsetReset: string): ReadonlyArray<Need> => [
   {
     key: "share.renew.acknowledge.enable",
     wanted: "true",
-    danger: "locks cannot be renewed: a target that is slow for longer than the lock means duplicates, and deliveries that are spent"
+    danger: "locks cannot be renewed: a target slower than the lock means duplicates, and deliveries that are spent"
   }
 ]
 
 /** Brings the group's settings to what a mirror needs. Fails only when no broker answers. */
-export const prepareGroup = Effect.fnUntraced(function*(options: GroupSettingsOptions): Effect.fn.Return<GroupSettings, WireError> {
-  const { cluster, groupId } = options
-  const described = yield* describe(cluster, { kind: "any" }, groupId)
-  if (!described.ok) return { changes: [], warnings: needs("").map((n) => ({ key: n.key, wanted: "", current: null, why: described.why, danger: n.danger })) }
-  const wanted = yield* wantedValues(options, described.values)
-  const changes: Array<SettingChange> = []
-  const warnings: Array<SettingWarning> = []
-  for (const want of wanted) {
-    const current = described.values.get(want.key) ?? null
-    if (current === want.value) continue
-    if (!described.values.has(want.key)) {
-      warnings.push({ key: want.key, wanted: want.value, current, why: "these brokers do not know the setting", danger: want.danger })
-      continue
+export const prepareGroup = Effect.fnUntraced(
+  function*(options: GroupSettingsOptions): Effect.fn.Return<GroupSettings, WireError> {
+    const { cluster, groupId } = options
+    const described = yield* describe(cluster, { kind: "any" }, groupId)
+    if (!described.ok) {
+      return {
+        changes: [],
+        warnings: needs("").map((n) => ({
+          key: n.key,
+          wanted: "",
+          current: null,
+          why: described.why,
+          danger: n.danger
+        }))
+      }
     }
-    const outcome = yield* setWithin(options, want.key, want.value)
-    if (outcome.ok) {
-      if (outcome.value !== current) changes.push({ key: want.key, from: current, to: outcome.value })
-    } else warnings.push({ key: want.key, wanted: want.value, current, why: outcome.why, danger: want.danger })
+    const wanted = yield* wantedValues(options, described.values)
+    const changes: Array<SettingChange> = []
+    const warnings: Array<SettingWarning> = []
+    for (const want of wanted) {
+      const current = described.values.get(want.key) ?? null
+      if (current === want.value) continue
+      if (!described.values.has(want.key)) {
+        warnings.push({
+          key: want.key,
+          wanted: want.value,
+          current,
+          why: "these brokers do not know the setting",
+          danger: want.danger
+        })
+        continue
+      }
+      const outcome = yield* setWithin(options, want.key, want.value)
+      if (outcome.ok) {
+        if (outcome.value !== current) changes.push({ key: want.key, from: current, to: outcome.value })
+      } else warnings.push({ key: want.key, wanted: want.value, current, why: outcome.why, danger: want.danger })
+    }
+    if (changes.length > 0 && options.mode !== "validate") yield* onEveryBroker(options, changes)
+    return { changes, warnings }
   }
-  if (changes.length > 0 && options.mode !== "validate") yield* onEveryBroker(options, changes)
-  return { changes, warnings }
-})
+)
 
 const wantedValues = Effect.fnUntraced(function*(options: GroupSettingsOptions, current: ReadonlyMap<string, string>) {
   const overrides = new Map(Object.entries(options.overrides ?? {}))
@@ -113,7 +136,8 @@ const wantedValues = Effect.fnUntraced(function*(options: GroupSettingsOptions, 
   const wanted: Array<{ readonly key: string; readonly value: string; readonly danger: string }> = []
   for (const need of listed) {
     const pinned = overrides.get(need.key)
-    const value = pinned ?? (typeof need.wanted === "string" ? need.wanted : highest.get(need.wanted.highestOf) ?? BEYOND_ANY_LIMIT)
+    const value = pinned ??
+      (typeof need.wanted === "string" ? need.wanted : highest.get(need.wanted.highestOf) ?? BEYOND_ANY_LIMIT)
     wanted.push({ key: need.key, value, danger: need.danger })
     overrides.delete(need.key)
   }
@@ -128,7 +152,7 @@ const BEYOND_ANY_LIMIT = "2147483647"
 /** "share.delivery.count.limit must be in the range 2 to 10 inclusive." (Kafka 4.4.0, GroupConfig) */
 const RANGE_IN_WORDS = /range (\d+) to (\d+)/
 
-/** The limits from a broker's own settings; empty when it does not tell (DESCRIBE_CONFIGS on the cluster is missing). */
+/** The limits from a broker's own settings; empty when it does not tell (no DESCRIBE_CONFIGS on the cluster). */
 const brokerMaxima = Effect.fnUntraced(function*(cluster: Cluster, listed: ReadonlyArray<Need>) {
   const keys = listed.flatMap((n) => (typeof n.wanted === "string" ? [] : [n.wanted.highestOf]))
   const brokers = yield* Effect.result(cluster.brokers)
@@ -141,7 +165,10 @@ const brokerMaxima = Effect.fnUntraced(function*(cluster: Cluster, listed: Reado
   return new Map(configs.flatMap((c) => (c.value === null ? [] : [[c.name, c.value] as const])))
 })
 
-type Described = { readonly ok: true; readonly values: ReadonlyMap<string, string> } | { readonly ok: false; readonly why: string }
+type Described = { readonly ok: true; readonly values: ReadonlyMap<string, string> } | {
+  readonly ok: false
+  readonly why: string
+}
 
 const describe = (cluster: Cluster, to: Destination, groupId: string): Effect.Effect<Described, WireError> =>
   cluster.retrying(Effect.gen(function*() {
@@ -155,7 +182,12 @@ const describe = (cluster: Cluster, to: Destination, groupId: string): Effect.Ef
       const values = new Map(result.configs.flatMap((c) => (c.value === null ? [] : [[c.name, c.value] as const])))
       return { ok: true, values } as const
     }
-    const error = new BrokerError({ api: API_DESCRIBE, code: errorCode, subject: `group ${groupId}`, detail: result.errorMessage })
+    const error = new BrokerError({
+      api: API_DESCRIBE,
+      code: errorCode,
+      subject: `group ${groupId}`,
+      detail: result.errorMessage
+    })
     if (passes(errorCode)) return yield* error
     return { ok: false, why: error.message } as const
   }))
@@ -165,42 +197,57 @@ const passes = (code: number): boolean => ["retriable", "refresh", "coordinator"
 type SetOutcome = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly why: string }
 
 /** Sets one value; where it is beyond the broker's range, the highest one within. */
-const setWithin = Effect.fnUntraced(function*(options: GroupSettingsOptions, key: string, value: string): Effect.fn.Return<SetOutcome, WireError> {
-  const first = yield* setOne(options, key, value)
-  if (first.code === Code.none) return { ok: true, value }
-  const range = first.code === Code.invalidConfig && value === BEYOND_ANY_LIMIT ? RANGE_IN_WORDS.exec(first.why) : null
-  if (range === null) return { ok: false, why: first.why }
-  const highest = range[2] as string
-  const second = yield* setOne(options, key, highest)
-  return second.code === Code.none ? { ok: true, value: highest } : { ok: false, why: second.why }
-})
+const setWithin = Effect.fnUntraced(
+  function*(options: GroupSettingsOptions, key: string, value: string): Effect.fn.Return<SetOutcome, WireError> {
+    const first = yield* setOne(options, key, value)
+    if (first.code === Code.none) return { ok: true, value }
+    const range = first.code === Code.invalidConfig && value === BEYOND_ANY_LIMIT
+      ? RANGE_IN_WORDS.exec(first.why)
+      : null
+    if (range === null) return { ok: false, why: first.why }
+    const highest = range[2] as string
+    const second = yield* setOne(options, key, highest)
+    return second.code === Code.none ? { ok: true, value: highest } : { ok: false, why: second.why }
+  }
+)
 
 const setOne = ({ cluster, groupId, mode }: GroupSettingsOptions, key: string, value: string) =>
   cluster.retrying(Effect.gen(function*() {
     const answer = yield* cluster.request({ kind: "any" }, incrementalAlterConfigs, {
-      resources: [{ resourceType: GROUP_RESOURCE, resourceName: groupId, configs: [{ name: key, configOperation: OPERATION_SET, value }] }],
+      resources: [{
+        resourceType: GROUP_RESOURCE,
+        resourceName: groupId,
+        configs: [{ name: key, configOperation: OPERATION_SET, value }]
+      }],
       validateOnly: mode === "validate"
     })
     const code = answer.responses[0]?.errorCode ?? Code.unknownServerError
-    const error = new BrokerError({ api: "IncrementalAlterConfigs", code, subject: `${key} of group ${groupId}`, detail: answer.responses[0]?.errorMessage ?? null })
+    const error = new BrokerError({
+      api: "IncrementalAlterConfigs",
+      code,
+      subject: `${key} of group ${groupId}`,
+      detail: answer.responses[0]?.errorMessage ?? null
+    })
     if (passes(code)) return yield* error
     return { code, why: error.message }
   }))
 
 /** Waits until each broker that answers has the new values. */
-const onEveryBroker = Effect.fnUntraced(function*({ cluster, groupId, timeoutMs = 15_000 }: GroupSettingsOptions, changes: ReadonlyArray<SettingChange>) {
-  const until = (yield* Clock.currentTimeMillis) + timeoutMs
-  const waiting = new Set((yield* cluster.brokers).map((b) => b.id))
-  while (waiting.size > 0 && (yield* Clock.currentTimeMillis) < until) {
-    for (const id of waiting) {
-      const told = yield* Effect.result(describe(cluster, { kind: "broker", id }, groupId))
-      // A broker that is down reads the settings anew when it starts.
-      if (Result.isFailure(told) || !told.success.ok) waiting.delete(id)
-      else {
-        const { values } = told.success
-        if (changes.every((c) => values.get(c.key) === c.to)) waiting.delete(id)
+const onEveryBroker = Effect.fnUntraced(
+  function*({ cluster, groupId, timeoutMs = 15_000 }: GroupSettingsOptions, changes: ReadonlyArray<SettingChange>) {
+    const until = (yield* Clock.currentTimeMillis) + timeoutMs
+    const waiting = new Set((yield* cluster.brokers).map((b) => b.id))
+    while (waiting.size > 0 && (yield* Clock.currentTimeMillis) < until) {
+      for (const id of waiting) {
+        const told = yield* Effect.result(describe(cluster, { kind: "broker", id }, groupId))
+        // A broker that is down reads the settings anew when it starts.
+        if (Result.isFailure(told) || !told.success.ok) waiting.delete(id)
+        else {
+          const { values } = told.success
+          if (changes.every((c) => values.get(c.key) === c.to)) waiting.delete(id)
+        }
       }
+      if (waiting.size > 0) yield* Effect.sleep(50)
     }
-    if (waiting.size > 0) yield* Effect.sleep(50)
   }
-})
+)

@@ -97,7 +97,9 @@ export class Hold implements Acquired {
   }
 
   /** Moves what of the parts is held into an acknowledgement. What is not held comes back as `missing`. */
-  take(parts: ReadonlyArray<AckPart>): { readonly taken: ReadonlyArray<AckPart>; readonly missing: ReadonlyArray<AckPart> } {
+  take(
+    parts: ReadonlyArray<AckPart>
+  ): { readonly taken: ReadonlyArray<AckPart>; readonly missing: ReadonlyArray<AckPart> } {
     const taken: Array<AckPart> = []
     const missing: Array<AckPart> = []
     for (const part of parts) {

@@ -16,10 +16,12 @@ import { Code, type HeartbeatVerdict, heartbeatVerdict } from "./verdicts.ts"
 
 type Heartbeat = ResponseOf<typeof shareGroupHeartbeat>
 
-/** A random UUID (RFC 9562, version 4) from Effect's Random, so that a simulation can seed it. At most 36 characters, as brokers want. */
+/** A random UUID (RFC 9562, version 4) from Effect's Random, so that a simulation can seed it. Brokers take 36 characters. */
 export const newMemberId = Effect.gen(function*() {
   let hex = ""
-  for (let i = 0; i < 8; i++) hex += (yield* Random.nextIntBetween(0, 0x10000, { halfOpen: true })).toString(16).padStart(4, "0")
+  for (let i = 0; i < 8; i++) {
+    hex += (yield* Random.nextIntBetween(0, 0x10000, { halfOpen: true })).toString(16).padStart(4, "0")
+  }
   const variant = "89ab"[Number.parseInt(hex[16] as string, 16) & 3]
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`
 })
@@ -33,7 +35,13 @@ export interface MembershipState {
   /** Heartbeats still to be sent in quick succession. */
   hurry: number
 }
-export const newMembership = (): MembershipState => ({ sentTopics: null, intervalMs: 5000, failures: 0, joins: 0, hurry: 0 })
+export const newMembership = (): MembershipState => ({
+  sentTopics: null,
+  intervalMs: 5000,
+  failures: 0,
+  joins: 0,
+  hurry: 0
+})
 
 /**
  * The coordinator assigns some time after a join or a changed subscription (it first makes the share partitions'
@@ -45,7 +53,12 @@ const QUICK_INTERVAL_MS = 500
 const HEARTBEAT_TIMEOUT_MS = 10_000
 const LEAVE_EPOCH = -1
 
-const send = (core: ShareCore, epoch: number, topics: ReadonlyArray<string> | null, timeoutMs: number): Effect.Effect<Heartbeat, WireError> =>
+const send = (
+  core: ShareCore,
+  epoch: number,
+  topics: ReadonlyArray<string> | null,
+  timeoutMs: number
+): Effect.Effect<Heartbeat, WireError> =>
   core.cluster.request({ kind: "group", key: core.groupId }, shareGroupHeartbeat, {
     groupId: core.groupId,
     memberId: core.memberId,
@@ -58,47 +71,51 @@ const send = (core: ShareCore, epoch: number, topics: ReadonlyArray<string> | nu
  * One heartbeat and what follows from it: "ok", or what to do before the next. Fails with what no further heartbeat
  * can mend.
  */
-export const heartbeat = Effect.fnUntraced(function*(core: ShareCore, state: MembershipState): Effect.fn.Return<Exclude<HeartbeatVerdict, "fatal">, ShareError> {
-  const epoch = core.memberEpoch
-  const topics = core.subscription
-  const changed = epoch === 0 || state.sentTopics === null || !sameList(state.sentTopics, topics)
-  const result = yield* Effect.result(send(core, epoch, changed ? topics : null, HEARTBEAT_TIMEOUT_MS))
-  if (Result.isFailure(result)) {
-    const error = result.failure
-    // Not known to have arrived: say it again.
-    state.sentTopics = null
-    if (error._tag === "UnsupportedError") return yield* new ShareError({ reason: "unsupported", groupId: core.groupId, what: NO_SHARE_GROUPS })
-    if (error._tag === "BrokerError") {
-      const verdict = heartbeatVerdict(error.code, epoch > 0)
-      if (verdict === "fatal") return yield* fatal(core, error.code, error.detail)
-    }
-    yield* core.cluster.invalidateCoordinator({ kind: "group", key: core.groupId })
-    return "coordinator"
-  }
-  const answer = result.success
-  const verdict = heartbeatVerdict(answer.errorCode, epoch > 0)
-  switch (verdict) {
-    case "ok":
-      state.hurry = changed ? QUICK_HEARTBEATS : Math.max(0, state.hurry - 1)
-      state.sentTopics = topics
-      applyHeartbeat(core, state, answer)
-      return verdict
-    case "rejoin":
-      core.emit({ kind: "fenced", why: errorOf(core, answer.errorCode, answer.errorMessage).message })
-      core.memberEpoch = 0
+export const heartbeat = Effect.fnUntraced(
+  function*(core: ShareCore, state: MembershipState): Effect.fn.Return<Exclude<HeartbeatVerdict, "fatal">, ShareError> {
+    const epoch = core.memberEpoch
+    const topics = core.subscription
+    const changed = epoch === 0 || state.sentTopics === null || !sameList(state.sentTopics, topics)
+    const result = yield* Effect.result(send(core, epoch, changed ? topics : null, HEARTBEAT_TIMEOUT_MS))
+    if (Result.isFailure(result)) {
+      const error = result.failure
+      // Not known to have arrived: say it again.
       state.sentTopics = null
-      return verdict
-    case "coordinator":
-      state.sentTopics = null
+      if (error._tag === "UnsupportedError") {
+        return yield* new ShareError({ reason: "unsupported", groupId: core.groupId, what: NO_SHARE_GROUPS })
+      }
+      if (error._tag === "BrokerError") {
+        const verdict = heartbeatVerdict(error.code, epoch > 0)
+        if (verdict === "fatal") return yield* fatal(core, error.code, error.detail)
+      }
       yield* core.cluster.invalidateCoordinator({ kind: "group", key: core.groupId })
-      return verdict
-    case "retry":
-      state.sentTopics = null
-      return verdict
-    case "fatal":
-      return yield* fatal(core, answer.errorCode, answer.errorMessage)
+      return "coordinator"
+    }
+    const answer = result.success
+    const verdict = heartbeatVerdict(answer.errorCode, epoch > 0)
+    switch (verdict) {
+      case "ok":
+        state.hurry = changed ? QUICK_HEARTBEATS : Math.max(0, state.hurry - 1)
+        state.sentTopics = topics
+        applyHeartbeat(core, state, answer)
+        return verdict
+      case "rejoin":
+        core.emit({ kind: "fenced", why: errorOf(core, answer.errorCode, answer.errorMessage).message })
+        core.memberEpoch = 0
+        state.sentTopics = null
+        return verdict
+      case "coordinator":
+        state.sentTopics = null
+        yield* core.cluster.invalidateCoordinator({ kind: "group", key: core.groupId })
+        return verdict
+      case "retry":
+        state.sentTopics = null
+        return verdict
+      case "fatal":
+        return yield* fatal(core, answer.errorCode, answer.errorMessage)
+    }
   }
-})
+)
 
 const errorOf = (core: ShareCore, code: number, detail: string | null): BrokerError =>
   new BrokerError({ api: "ShareGroupHeartbeat", code, subject: `group ${core.groupId}`, detail })
@@ -110,20 +127,28 @@ const fatal = (core: ShareCore, code: number, detail: string | null): ShareError
     case Code.unsupportedVersion:
       return failed("unsupported", NO_SHARE_GROUPS)
     case Code.groupMaxSizeReached:
-      return failed("full", "the group has as many members as the brokers allow (group.share.max.size): lower tasks.max, stop other members, or raise the limit")
+      return failed(
+        "full",
+        "the group is full (group.share.max.size on the brokers): lower tasks.max, stop other members, or raise the limit"
+      )
     case Code.groupAuthorizationFailed:
       return failed("authorization", "the principal may not READ the group")
     case Code.topicAuthorizationFailed:
       return failed("authorization", "the principal may not DESCRIBE one of the subscribed topics")
     case Code.groupIdNotFound:
-      return failed("refused", `${detail ?? "the group id belongs to a group of another type"} Choose another group.id, or delete that group.`)
+      return failed(
+        "refused",
+        `${detail ?? "the group id belongs to a group of another type"} Choose another group.id, or delete that group.`
+      )
     default:
       return failed("refused", error.message)
   }
 }
 
 const applyHeartbeat = (core: ShareCore, state: MembershipState, answer: Heartbeat): void => {
-  if (core.memberEpoch === 0 && answer.memberEpoch > 0) core.emit({ kind: "joined", epoch: answer.memberEpoch, again: state.joins++ > 0 })
+  if (core.memberEpoch === 0 && answer.memberEpoch > 0) {
+    core.emit({ kind: "joined", epoch: answer.memberEpoch, again: state.joins++ > 0 })
+  }
   core.memberEpoch = answer.memberEpoch
   // A broker's interval of nothing would be a busy loop.
   state.intervalMs = Math.max(100, answer.heartbeatIntervalMs)
@@ -139,10 +164,15 @@ const applyHeartbeat = (core: ShareCore, state: MembershipState, answer: Heartbe
   core.routing.openUnsafe()
 }
 
-const sameList = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean => a.length === b.length && a.every((name, i) => name === b[i])
+const sameList = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
+  a.length === b.length && a.every((name, i) => name === b[i])
 
 /** How long until the next heartbeat after one that ended so. */
-export const pauseAfter = (core: ShareCore, state: MembershipState, verdict: Exclude<HeartbeatVerdict, "fatal">): number => {
+export const pauseAfter = (
+  core: ShareCore,
+  state: MembershipState,
+  verdict: Exclude<HeartbeatVerdict, "fatal">
+): number => {
   if (verdict === "ok") {
     state.failures = 0
     return state.hurry > 0 ? Math.min(QUICK_INTERVAL_MS, state.intervalMs) : state.intervalMs
@@ -153,35 +183,50 @@ export const pauseAfter = (core: ShareCore, state: MembershipState, verdict: Exc
   return backoffMs(core.options, state.failures)
 }
 
-/** Heartbeats until interrupted. A subscription that changes goes out at once. Never fails: what is fatal becomes the consumer's failure. */
-export const keepMembership = Effect.fnUntraced(function*(core: ShareCore, state: MembershipState, firstPauseMs: number) {
-  let pauseMs = firstPauseMs
-  while (true) {
-    yield* core.heartbeatNow.await.pipe(Effect.timeoutOption(Math.max(1, pauseMs)))
-    core.heartbeatNow.closeUnsafe()
-    const verdict = yield* Effect.result(heartbeat(core, state))
-    if (Result.isFailure(verdict)) return core.fail(verdict.failure)
-    pauseMs = pauseAfter(core, state, verdict.success)
+/**
+ * Heartbeats until interrupted. A subscription that changes goes out at once. Never fails: what is fatal becomes the
+ * consumer's failure.
+ */
+export const keepMembership = Effect.fnUntraced(
+  function*(core: ShareCore, state: MembershipState, firstPauseMs: number) {
+    let pauseMs = firstPauseMs
+    while (true) {
+      yield* core.heartbeatNow.await.pipe(Effect.timeoutOption(Math.max(1, pauseMs)))
+      core.heartbeatNow.closeUnsafe()
+      const verdict = yield* Effect.result(heartbeat(core, state))
+      if (Result.isFailure(verdict)) return core.fail(verdict.failure)
+      pauseMs = pauseAfter(core, state, verdict.success)
+    }
   }
-})
+)
 
 /**
  * The first join. Waits out what passes by itself (a coordinator that loads, a connection that is refused) for at
  * most `timeoutMs`; fails with the reason.
  */
-export const join = Effect.fnUntraced(function*(core: ShareCore, state: MembershipState, timeoutMs: number): Effect.fn.Return<void, ShareError> {
-  const until = (yield* Clock.currentTimeMillis) + timeoutMs
-  while (true) {
-    const verdict = yield* heartbeat(core, state)
-    if (verdict === "ok") return
-    const pauseMs = pauseAfter(core, state, verdict)
-    if ((yield* Clock.currentTimeMillis) + pauseMs > until) {
-      return yield* new ShareError({ reason: "refused", groupId: core.groupId, what: `the group's coordinator did not let the member join within ${timeoutMs} ms` })
+export const join = Effect.fnUntraced(
+  function*(core: ShareCore, state: MembershipState, timeoutMs: number): Effect.fn.Return<void, ShareError> {
+    const until = (yield* Clock.currentTimeMillis) + timeoutMs
+    while (true) {
+      const verdict = yield* heartbeat(core, state)
+      if (verdict === "ok") return
+      const pauseMs = pauseAfter(core, state, verdict)
+      if ((yield* Clock.currentTimeMillis) + pauseMs > until) {
+        return yield* new ShareError({
+          reason: "refused",
+          groupId: core.groupId,
+          what: `the group's coordinator did not let the member join within ${timeoutMs} ms`
+        })
+      }
+      yield* Effect.sleep(pauseMs)
     }
-    yield* Effect.sleep(pauseMs)
   }
-})
+)
 
 /** Leaves the group, so that its partitions move at once instead of after the session timeout. */
 export const leave = (core: ShareCore): Effect.Effect<void> =>
-  Effect.suspend(() => core.memberEpoch === 0 ? Effect.void : send(core, LEAVE_EPOCH, null, core.options.closeTimeoutMs).pipe(Effect.ignore))
+  Effect.suspend(() =>
+    core.memberEpoch === 0
+      ? Effect.void
+      : send(core, LEAVE_EPOCH, null, core.options.closeTimeoutMs).pipe(Effect.ignore)
+  )

@@ -16,7 +16,10 @@ export interface Routes {
 }
 
 /** Pure: the assignment over what metadata knows. */
-export const computeRoutes = (assignment: ReadonlyMap<string, ReadonlyArray<number>>, topics: ReadonlyMap<string, TopicMetadata>): Routes => {
+export const computeRoutes = (
+  assignment: ReadonlyMap<string, ReadonlyArray<number>>,
+  topics: ReadonlyMap<string, TopicMetadata>
+): Routes => {
   const byBroker = new Map<number, Map<string, TopicIdPartition>>()
   let unresolved = 0
   for (const [topicId, partitions] of assignment) {
@@ -65,24 +68,28 @@ export const applyRoutes = (core: ShareCore, routes: Routes): ReadonlyArray<Brok
 }
 
 /** Routes until interrupted; `start` runs a new link. Never fails. */
-export const keepRoutes = Effect.fnUntraced(function*(core: ShareCore, start: (link: BrokerLink) => Effect.Effect<void>) {
-  let fruitless = 0
-  while (true) {
-    yield* core.routing.await.pipe(fruitless > 0 ? Effect.timeoutOption(backoffMs(core.options, fruitless)) : Effect.asSome)
-    core.routing.closeUnsafe()
-    if (core.closing) return
-    for (const hint of core.hints.splice(0)) {
-      if (hint.leader === null) yield* core.cluster.invalidate(hint.topic)
-      else yield* core.cluster.learnLeader(hint.topic, hint.partition, hint.leader, hint.endpoint ?? undefined)
+export const keepRoutes = Effect.fnUntraced(
+  function*(core: ShareCore, start: (link: BrokerLink) => Effect.Effect<void>) {
+    let fruitless = 0
+    while (true) {
+      yield* core.routing.await.pipe(
+        fruitless > 0 ? Effect.timeoutOption(backoffMs(core.options, fruitless)) : Effect.asSome
+      )
+      core.routing.closeUnsafe()
+      if (core.closing) return
+      for (const hint of core.hints.splice(0)) {
+        if (hint.leader === null) yield* core.cluster.invalidate(hint.topic)
+        else yield* core.cluster.learnLeader(hint.topic, hint.partition, hint.leader, hint.endpoint ?? undefined)
+      }
+      const assignment = core.assignment
+      const topics = yield* lookUp(core, assignment)
+      const routes = computeRoutes(assignment, topics)
+      if (routes.unresolved > 0) {
+        fruitless++
+        for (const topic of topics.values()) yield* core.cluster.invalidate(topic.name)
+      } else fruitless = 0
+      if (core.closing) return
+      for (const link of applyRoutes(core, routes)) yield* start(link)
     }
-    const assignment = core.assignment
-    const topics = yield* lookUp(core, assignment)
-    const routes = computeRoutes(assignment, topics)
-    if (routes.unresolved > 0) {
-      fruitless++
-      for (const topic of topics.values()) yield* core.cluster.invalidate(topic.name)
-    } else fruitless = 0
-    if (core.closing) return
-    for (const link of applyRoutes(core, routes)) yield* start(link)
   }
-})
+)

@@ -26,7 +26,11 @@ export interface ShareStart {
  * The start offsets of a group; of all partitions it knows, or of those asked for. Partitions the broker has no
  * answer for are left out.
  */
-export const shareStartOffsets = (cluster: Cluster, groupId: string, of?: ReadonlyMap<string, ReadonlyArray<number>>): Effect.Effect<ReadonlyArray<ShareStart>, WireError> => {
+export const shareStartOffsets = (
+  cluster: Cluster,
+  groupId: string,
+  of?: ReadonlyMap<string, ReadonlyArray<number>>
+): Effect.Effect<ReadonlyArray<ShareStart>, WireError> => {
   const to = { kind: "group", key: groupId } as const
   const topics = of === undefined ? null : [...of].map(([topicName, partitions]) => ({ topicName, partitions }))
   return cluster.retrying(
@@ -35,7 +39,12 @@ export const shareStartOffsets = (cluster: Cluster, groupId: string, of?: Readon
       const group = answer.groups[0]
       if (group === undefined) return []
       if (group.errorCode !== 0) {
-        return yield* new BrokerError({ api: "DescribeShareGroupOffsets", code: group.errorCode, subject: `group ${groupId}`, detail: group.errorMessage })
+        return yield* new BrokerError({
+          api: "DescribeShareGroupOffsets",
+          code: group.errorCode,
+          subject: `group ${groupId}`,
+          detail: group.errorMessage
+        })
       }
       return group.topics.flatMap((t) =>
         t.partitions.filter((p) => p.errorCode === 0).map((p) => ({

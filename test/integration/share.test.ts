@@ -36,7 +36,10 @@ describe("a share consumer", () => {
       const got = yield* acquire(consumer, 400)
       assert.deepStrictEqual([...offsetsOf(got)].sort(), everyOffset(400, 2))
       assert.isTrue(got.every((a) => a.ranges.every((r) => r.deliveryCount === 1)))
-      assert.strictEqual(got.reduce((sum, a) => sum + splitBatches(a.records).reduce((n, b) => n + b.recordCount, 0), 0), 400)
+      assert.strictEqual(
+        got.reduce((sum, a) => sum + splitBatches(a.records).reduce((n, b) => n + b.recordCount, 0), 0),
+        400
+      )
       const results = yield* acknowledgeAll(consumer, got, "accept")
       assert.isTrue(results.every((r) => r.outcome === "done"))
       const starts = yield* shareStartOffsets(cluster, groupId, new Map([[topic, [0, 1]]]))
@@ -90,7 +93,9 @@ describe("a share consumer", () => {
       const [first] = yield* acquire(consumer, 20)
       const part = (from: number) => consumer.acknowledge(first!, [{ first: from, last: from + 4, type: "accept" }])
       assert.deepStrictEqual((yield* part(0)).map((r) => r.outcome), ["done"], "alone")
-      const [polled, during] = yield* Effect.all([consumer.poll(LIMITS), Effect.andThen(Effect.yieldNow, part(5))], { concurrency: 2 })
+      const [polled, during] = yield* Effect.all([consumer.poll(LIMITS), Effect.andThen(Effect.yieldNow, part(5))], {
+        concurrency: 2
+      })
       assert.deepStrictEqual([polled, during.map((r) => r.outcome)], [[], ["done"]], "while a poll is on its way")
       const [riding] = yield* Effect.all([part(10), consumer.poll(LIMITS)], { concurrency: 2 })
       assert.deepStrictEqual(riding.map((r) => r.outcome), ["done"], "with the fetch")
@@ -104,7 +109,11 @@ describe("a share consumer", () => {
       const [first] = yield* acquire(consumer, 10)
       yield* consumer.acknowledge(first!, [{ first: 0, last: 4, type: "accept" }])
       const results = yield* consumer.acknowledge(first!, [{ first: 3, last: 12, type: "accept" }])
-      assert.deepStrictEqual(results.map((r) => [r.first, r.last, r.outcome]), [[3, 4, "lost"], [5, 9, "done"], [10, 12, "lost"]])
+      assert.deepStrictEqual(results.map((r) => [r.first, r.last, r.outcome]), [[3, 4, "lost"], [5, 9, "done"], [
+        10,
+        12,
+        "lost"
+      ]])
     })))
 
   it.live("in implicit mode a poll accepts what the poll before it delivered", () =>
@@ -160,11 +169,17 @@ describe("a share consumer", () => {
       yield* consumer.acknowledge(first!, [{ first: 20, last: 24, type: "accept" }])
       Object.assign(first!, { held: believed })
       const results = yield* Effect.all(
-        [10, 20, 30, 40, 50].map((from) => consumer.acknowledge(first!, [{ first: from, last: from + 9, type: "accept" }])),
+        [10, 20, 30, 40, 50].map((from) =>
+          consumer.acknowledge(first!, [{ first: from, last: from + 9, type: "accept" }])
+        ),
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(results.flat().map((r) => [r.first, r.outcome, r.error?.code ?? 0]), [
-        [10, "done", 0], [20, "refused", 121], [30, "done", 0], [40, "done", 0], [50, "done", 0]
+        [10, "done", 0],
+        [20, "refused", 121],
+        [30, "done", 0],
+        [40, "done", 0],
+        [50, "done", 0]
       ])
     })))
 
@@ -173,7 +188,11 @@ describe("a share consumer", () => {
       const { cluster, groupId, topic, fill } = yield* given(10)
       const consumer = yield* member(cluster, groupId, [topic])
       const got = yield* acquire(consumer, 10)
-      yield* cluster.request({ kind: "group", key: groupId }, shareGroupHeartbeat, { groupId, memberId: consumer.memberId, memberEpoch: -1 })
+      yield* cluster.request({ kind: "group", key: groupId }, shareGroupHeartbeat, {
+        groupId,
+        memberId: consumer.memberId,
+        memberEpoch: -1
+      })
       yield* eventually(() => consumer.events.some((e) => e.kind === "joined" && e.again), "the second join")
       assert.isTrue(consumer.events.some((e) => e.kind === "fenced"))
       assert.isAbove(consumer.memberEpoch(), 0)
@@ -226,7 +245,9 @@ describe("a share consumer", () => {
       const got = yield* acquire(consumer, 8)
       assert.isTrue(got.every((a) => a.topic === later))
       yield* Effect.promise(() => growTopic(source, later, 2))
-      yield* Effect.promise(() => load(source, makeRecords({ topic: later, count: 6, partitions: 2 }).filter((r) => r.partition === 1)))
+      yield* Effect.promise(() =>
+        load(source, makeRecords({ topic: later, count: 6, partitions: 2 }).filter((r) => r.partition === 1))
+      )
       const added = yield* acquire(consumer, 3)
       assert.isTrue(added.every((a) => a.partition === 1))
     })))

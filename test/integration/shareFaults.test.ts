@@ -16,7 +16,10 @@ const alterPartitionReassignments = defineApi({
   flexible: 0,
   request: {
     timeoutMs: int32("0+"),
-    topics: arr("0+", { name: str("0+"), partitions: arr("0+", { partitionIndex: int32("0+"), replicas: narr("0+", "0+", int32("0+")) }) })
+    topics: arr("0+", {
+      name: str("0+"),
+      partitions: arr("0+", { partitionIndex: int32("0+"), replicas: narr("0+", "0+", int32("0+")) })
+    })
   },
   response: {
     throttleTimeMs: int32("0+"),
@@ -37,7 +40,8 @@ const moveTo = (cluster: Cluster, topic: string, broker: number) =>
     })
     assert.deepStrictEqual([answer.errorCode, answer.responses[0]?.partitions[0]?.errorCode], [0, 0])
   })
-const leaderOf = (cluster: Cluster, topic: string) => Effect.map(cluster.topics([topic]), (found) => found.get(topic)?.partitions[0]?.leader ?? -1)
+const leaderOf = (cluster: Cluster, topic: string) =>
+  Effect.map(cluster.topics([topic]), (found) => found.get(topic)?.partitions[0]?.leader ?? -1)
 
 describe("a share consumer and its brokers", () => {
   it.live("a leader that moves takes what was held along: told as such, and delivered again by the new one", () =>
@@ -80,8 +84,10 @@ describe("a share consumer and its brokers", () => {
       const consumer = yield* member(cluster, groupId, [topic], { closeTimeoutMs: 5000 })
       const [first] = yield* acquire(consumer, 60)
       const accepted = new Set<number>()
-      const note = (results: ReadonlyArray<{ readonly first: number; readonly last: number; readonly outcome: string }>) => {
-        for (const r of results) if (r.outcome === "done") for (let o = r.first; o <= r.last; o++) accepted.add(o)
+      const note = (
+        results: ReadonlyArray<{ readonly first: number; readonly last: number; readonly outcome: string }>
+      ) => {
+        for (const r of results) if (r.outcome === "done") { for (let o = r.first; o <= r.last; o++) accepted.add(o) }
       }
       note(yield* consumer.acknowledge(first!, [{ first: 0, last: 19, type: "accept" }]))
       yield* Effect.promise(() => broker.kill("SIGKILL"))

@@ -1,6 +1,13 @@
 /** A member of a share group for tests: a consumer, what happened to it, and waits for conditions. */
 import { Clock, Effect } from "effect"
-import { makeShareConsumer, type Acquired, type AckResult, type ShareConsumer, type ShareConsumerSettings, type ShareEvent } from "../../src/share/consumer.ts"
+import {
+  makeShareConsumer,
+  type Acquired,
+  type AckResult,
+  type ShareConsumer,
+  type ShareConsumerSettings,
+  type ShareEvent
+} from "../../src/share/consumer.ts"
 import { prepareGroup } from "../../src/share/groupSettings.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
@@ -17,16 +24,30 @@ export interface Member extends ShareConsumer {
   readonly events: Array<ShareEvent>
 }
 
-export const member = (cluster: Cluster, groupId: string, topics: ReadonlyArray<string>, settings: Partial<ShareConsumerSettings> = {}) =>
+export const member = (
+  cluster: Cluster,
+  groupId: string,
+  topics: ReadonlyArray<string>,
+  settings: Partial<ShareConsumerSettings> = {}
+) =>
   Effect.gen(function*() {
     const events: Array<ShareEvent> = []
-    const consumer = yield* makeShareConsumer({ cluster, groupId, topics, mode: "explicit", onEvent: (event) => events.push(event), ...settings })
+    const consumer = yield* makeShareConsumer({
+      cluster,
+      groupId,
+      topics,
+      mode: "explicit",
+      onEvent: (event) => events.push(event),
+      ...settings
+    })
     return { ...consumer, events } satisfies Member
   })
 
 /** Offsets of what was acquired: "partition:offset". */
 export const offsetsOf = (acquired: ReadonlyArray<Acquired>): ReadonlyArray<string> =>
-  acquired.flatMap((a) => a.ranges.flatMap((r) => Array.from({ length: r.last - r.first + 1 }, (_, i) => `${a.partition}:${r.first + i}`)))
+  acquired.flatMap((a) =>
+    a.ranges.flatMap((r) => Array.from({ length: r.last - r.first + 1 }, (_, i) => `${a.partition}:${r.first + i}`))
+  )
 
 const BOUND_MS = 60_000
 
@@ -37,15 +58,27 @@ export const acquire = (consumer: ShareConsumer, count: number) =>
     const end = (yield* Clock.currentTimeMillis) + BOUND_MS
     while (offsetsOf(got).length < count) {
       got.push(...(yield* consumer.poll(LIMITS)))
-      if ((yield* Clock.currentTimeMillis) > end) return yield* Effect.die(new Error(`only ${offsetsOf(got).length} of ${count} records came within ${BOUND_MS} ms`))
+      if ((yield* Clock.currentTimeMillis) > end) {
+        return yield* Effect.die(
+          new Error(`only ${offsetsOf(got).length} of ${count} records came within ${BOUND_MS} ms`)
+        )
+      }
     }
     return got
   })
 
-export const acknowledgeAll = (consumer: ShareConsumer, acquired: ReadonlyArray<Acquired>, type: "accept" | "release" | "reject") =>
+export const acknowledgeAll = (
+  consumer: ShareConsumer,
+  acquired: ReadonlyArray<Acquired>,
+  type: "accept" | "release" | "reject"
+) =>
   Effect.map(
-    Effect.forEach(acquired, (a) => consumer.acknowledge(a, a.ranges.map((r) => ({ first: r.first, last: r.last, type }))), { concurrency: "unbounded" }),
-    (results): ReadonlyArray<AckResult> => results.flat()
+    Effect.forEach(acquired, (a) =>
+      consumer.acknowledge(a, a.ranges.map((r) => ({ first: r.first, last: r.last, type }))), {
+      concurrency: "unbounded"
+    }),
+    (results): ReadonlyArray<AckResult> =>
+      results.flat()
   )
 
 /** Asks until the answer is true; real time. */
@@ -53,7 +86,9 @@ export const eventually = (condition: () => boolean, what: string) =>
   Effect.gen(function*() {
     const end = (yield* Clock.currentTimeMillis) + BOUND_MS
     while (!condition()) {
-      if ((yield* Clock.currentTimeMillis) > end) return yield* Effect.die(new Error(`waited ${BOUND_MS} ms in vain for ${what}`))
+      if ((yield* Clock.currentTimeMillis) > end) {
+        return yield* Effect.die(new Error(`waited ${BOUND_MS} ms in vain for ${what}`))
+      }
       yield* Effect.sleep(20)
     }
   })

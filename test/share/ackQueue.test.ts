@@ -19,7 +19,12 @@ const hold = (partition = 0): Hold =>
   })
 
 /** Acknowledges a range; the results fill up as answers come. */
-const acknowledge = (queue: AckQueue, of: Hold, first: number, last: number): { results: ReadonlyArray<AckResult> | null } => {
+const acknowledge = (
+  queue: AckQueue,
+  of: Hold,
+  first: number,
+  last: number
+): { results: ReadonlyArray<AckResult> | null } => {
   const told: { results: ReadonlyArray<AckResult> | null } = { results: null }
   const ticket = makeTicket((results) => told.results = results)
   queue.push(of, of.take([{ first, last, type: "accept" }]).taken, ticket)
@@ -29,29 +34,35 @@ const acknowledge = (queue: AckQueue, of: Hold, first: number, last: number): { 
 
 describe("acknowledgements under way", () => {
   it("a lost offset costs only the range it is in, however many ranges go together", () => {
-    fc.assert(fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 99 }), { maxLength: 8 }), fc.integer({ min: 1, max: 25 }), (lost, length) => {
-      const queue = new AckQueue()
-      const held = hold()
-      const told = []
-      for (let first = 0; first < 100; first += length) {
-        const last = Math.min(99, first + length - 1)
-        told.push({ first, last, outcome: acknowledge(queue, held, first, last) })
-      }
-      let requests = 0
-      while (!queue.isEmpty) {
-        // All of a partition's ranges in a request are applied, or none.
-        for (const units of queue.next().values()) {
-          const refused = units.some((u) => lost.some((o) => o >= u.part.first && o <= u.part.last))
-          queue.answered(units, "ShareAcknowledge", refused ? Code.invalidRecordState : Code.none, null)
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 0, max: 99 }), { maxLength: 8 }),
+        fc.integer({ min: 1, max: 25 }),
+        (lost, length) => {
+          const queue = new AckQueue()
+          const held = hold()
+          const told = []
+          for (let first = 0; first < 100; first += length) {
+            const last = Math.min(99, first + length - 1)
+            told.push({ first, last, outcome: acknowledge(queue, held, first, last) })
+          }
+          let requests = 0
+          while (!queue.isEmpty) {
+            // All of a partition's ranges in a request are applied, or none.
+            for (const units of queue.next().values()) {
+              const refused = units.some((u) => lost.some((o) => o >= u.part.first && o <= u.part.last))
+              queue.answered(units, "ShareAcknowledge", refused ? Code.invalidRecordState : Code.none, null)
+            }
+            assert.isBelow(++requests, 500)
+          }
+          for (const { first, last, outcome } of told) {
+            const gone = lost.some((o) => o >= first && o <= last)
+            assert.deepStrictEqual(outcome.results?.map((r) => r.outcome), [gone ? "refused" : "done"])
+          }
+          assert.strictEqual(held.taken, 0)
         }
-        assert.isBelow(++requests, 500)
-      }
-      for (const { first, last, outcome } of told) {
-        const gone = lost.some((o) => o >= first && o <= last)
-        assert.deepStrictEqual(outcome.results?.map((r) => r.outcome), [gone ? "refused" : "done"])
-      }
-      assert.strictEqual(held.taken, 0)
-    }))
+      )
+    )
   })
 
   it("partitions go in one request, and one's refusal is not the other's", () => {
@@ -59,7 +70,9 @@ describe("acknowledgements under way", () => {
     const [a, b] = [acknowledge(queue, hold(0), 0, 9), acknowledge(queue, hold(1), 0, 9)]
     const batches = queue.next()
     assert.strictEqual(batches.size, 2)
-    for (const [key, units] of batches) queue.answered(units, "ShareAcknowledge", key === "id:0" ? Code.topicAuthorizationFailed : Code.none, null)
+    for (const [key, units] of batches) {
+      queue.answered(units, "ShareAcknowledge", key === "id:0" ? Code.topicAuthorizationFailed : Code.none, null)
+    }
     assert.deepStrictEqual([a.results?.[0]?.outcome, b.results?.[0]?.outcome], ["refused", "done"])
   })
 
@@ -67,8 +80,14 @@ describe("acknowledgements under way", () => {
     const queue = new AckQueue()
     const held = hold()
     const told = acknowledge(queue, held, 0, 9)
-    for (const units of queue.next().values()) queue.answered(units, "ShareAcknowledge", Code.topicAuthorizationFailed, "no")
-    assert.deepStrictEqual(told.results?.map((r) => [r.outcome, r.held, r.error?.code]), [["refused", true, Code.topicAuthorizationFailed]])
+    for (const units of queue.next().values()) {
+      queue.answered(units, "ShareAcknowledge", Code.topicAuthorizationFailed, "no")
+    }
+    assert.deepStrictEqual(told.results?.map((r) => [r.outcome, r.held, r.error?.code]), [[
+      "refused",
+      true,
+      Code.topicAuthorizationFailed
+    ]])
     assert.deepStrictEqual(held.held, [{ first: 0, last: 99 }])
   })
 
@@ -92,7 +111,9 @@ describe("acknowledgements under way", () => {
     const queue = new AckQueue()
     const held = hold()
     const told = acknowledge(queue, held, 0, 9)
-    for (const units of queue.next().values()) assert.strictEqual(queue.answered(units, "ShareFetch", Code.notLeaderOrFollower, null), "moved")
+    for (const units of queue.next().values()) {
+      assert.strictEqual(queue.answered(units, "ShareFetch", Code.notLeaderOrFollower, null), "moved")
+    }
     assert.deepStrictEqual(told.results?.map((r) => [r.outcome, r.held]), [["refused", false]])
     assert.isTrue(held.lost)
   })

@@ -4,7 +4,9 @@ import { ackBatches, ackTypeCode, type AckBatch, type WireAckType } from "../../
 
 const type = fc.constantFrom<WireAckType>("gap", "accept", "release", "reject", "renew")
 /** Disjoint ranges in any order, made of steps: how many offsets to skip, how many to take. */
-const ranges = fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 1, max: 40 }), type), { maxLength: 20 })
+const ranges = fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 1, max: 40 }), type), {
+  maxLength: 20
+})
   .map((steps) => {
     let next = 0
     return steps.map(([skip, take, t]) => {
@@ -17,16 +19,21 @@ const ranges = fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ mi
 
 const spelled = (batches: ReadonlyArray<AckBatch>): ReadonlyArray<readonly [number, number]> =>
   batches.flatMap((b) =>
-    Array.from({ length: b.lastOffset - b.firstOffset + 1 }, (_, i) =>
-      [b.firstOffset + i, b.acknowledgeTypes[b.acknowledgeTypes.length === 1 ? 0 : i] as number] as const)
+    Array.from(
+      { length: b.lastOffset - b.firstOffset + 1 },
+      (_, i) => [b.firstOffset + i, b.acknowledgeTypes[b.acknowledgeTypes.length === 1 ? 0 : i] as number] as const
+    )
   )
-const bytes = (batches: ReadonlyArray<AckBatch>): number => batches.reduce((sum, b) => sum + 18 + b.acknowledgeTypes.length, 0)
+const bytes = (batches: ReadonlyArray<AckBatch>): number =>
+  batches.reduce((sum, b) => sum + 18 + b.acknowledgeTypes.length, 0)
 
 describe("acknowledgement batches", () => {
   it("say of each offset what was said of it, and of no other", () => {
     fc.assert(fc.property(ranges, (list) => {
       const expected = [...list].sort((a, b) => a.first - b.first)
-        .flatMap((r) => Array.from({ length: r.last - r.first + 1 }, (_, i) => [r.first + i, ackTypeCode(r.type)] as const))
+        .flatMap((r) =>
+          Array.from({ length: r.last - r.first + 1 }, (_, i) => [r.first + i, ackTypeCode(r.type)] as const)
+        )
       assert.deepStrictEqual(spelled(ackBatches(list)), expected)
     }))
   })
@@ -48,13 +55,25 @@ describe("acknowledgement batches", () => {
   })
   it("neighbours of one type become one range, however they come", () => {
     assert.deepStrictEqual(
-      ackBatches([{ first: 10, last: 19, type: "accept" }, { first: 0, last: 9, type: "accept" }, { first: 21, last: 21, type: "accept" }]),
-      [{ firstOffset: 0, lastOffset: 19, acknowledgeTypes: [1] }, { firstOffset: 21, lastOffset: 21, acknowledgeTypes: [1] }]
+      ackBatches([{ first: 10, last: 19, type: "accept" }, { first: 0, last: 9, type: "accept" }, {
+        first: 21,
+        last: 21,
+        type: "accept"
+      }]),
+      [{ firstOffset: 0, lastOffset: 19, acknowledgeTypes: [1] }, {
+        firstOffset: 21,
+        lastOffset: 21,
+        acknowledgeTypes: [1]
+      }]
     )
   })
   it("alternating single offsets become one list of types", () => {
     assert.deepStrictEqual(
-      ackBatches([{ first: 0, last: 0, type: "accept" }, { first: 1, last: 1, type: "gap" }, { first: 2, last: 2, type: "reject" }]),
+      ackBatches([{ first: 0, last: 0, type: "accept" }, { first: 1, last: 1, type: "gap" }, {
+        first: 2,
+        last: 2,
+        type: "reject"
+      }]),
       [{ firstOffset: 0, lastOffset: 2, acknowledgeTypes: [1, 0, 3] }]
     )
   })

@@ -55,7 +55,9 @@ export class FakeShareCluster {
   fault: () => Fault = () => "none"
   /** Answered instead of the next heartbeats, first in first out. */
   readonly heartbeatCodes: Array<number> = []
-  readonly heartbeats: Array<{ readonly memberEpoch: number; readonly subscribedTopicNames: ReadonlyArray<string> | null }> = []
+  readonly heartbeats: Array<
+    { readonly memberEpoch: number; readonly subscribedTopicNames: ReadonlyArray<string> | null }
+  > = []
   lockMs = 1000
   shareAcknowledgeVersion = 2
   renewals = 0
@@ -77,7 +79,10 @@ export class FakeShareCluster {
     return this.partitions.flatMap((p) => p.log.map((e) => e.state))
   }
   heldBy(member: string): number {
-    return this.partitions.reduce((sum, p) => sum + p.log.filter((e) => e.state === "acquired" && e.member === member).length, 0)
+    return this.partitions.reduce(
+      (sum, p) => sum + p.log.filter((e) => e.state === "acquired" && e.member === member).length,
+      0
+    )
   }
   /** Acquisitions are not handed over to the new leader. */
   moveLeader(partition: number): void {
@@ -89,12 +94,16 @@ export class FakeShareCluster {
   drop(member: string, broker: number): void {
     this.sessions.delete(`${member}:${broker}`)
     for (const p of this.partitions) {
-      if (p.leader === broker) for (const e of p.log) if (e.state === "acquired" && e.member === member) e.state = "available"
+      if (p.leader === broker) {
+        for (const e of p.log) if (e.state === "acquired" && e.member === member) e.state = "available"
+      }
     }
   }
 
   #expire(now: number): void {
-    for (const p of this.partitions) for (const e of p.log) if (e.state === "acquired" && e.lockEndsMs <= now) e.state = "available"
+    for (const p of this.partitions) {
+      for (const e of p.log) if (e.state === "acquired" && e.lockEndsMs <= now) e.state = "available"
+    }
   }
 
   #acknowledge(broker: number, request: ShareRequest, at: PartitionRequest, now: number): number {
@@ -108,7 +117,8 @@ export class FakeShareCluster {
       if (batch.firstOffset < next || count < 1 || ![1, count].includes(batch.acknowledgeTypes.length)) return 42
       next = batch.lastOffset + 1
       for (let offset = batch.firstOffset; offset <= batch.lastOffset; offset++) {
-        const type = batch.acknowledgeTypes[batch.acknowledgeTypes.length === 1 ? 0 : offset - batch.firstOffset] as number
+        const type = batch
+          .acknowledgeTypes[batch.acknowledgeTypes.length === 1 ? 0 : offset - batch.firstOffset] as number
         const entry = partition.log[offset]
         if (entry === undefined || (type === 4 && request.isRenewAck !== true)) return 42
         if (entry.state !== "acquired" || entry.member !== request.memberId) return 121
@@ -149,10 +159,16 @@ export class FakeShareCluster {
       partition.log.forEach((entry, offset) => {
         if (entry.state !== "available" || left <= 0) return
         left--
-        Object.assign(entry, { state: "acquired", member: request.memberId, count: entry.count + 1, lockEndsMs: now + this.lockMs })
+        Object.assign(entry, {
+          state: "acquired",
+          member: request.memberId,
+          count: entry.count + 1,
+          lockEndsMs: now + this.lockMs
+        })
         const end = acquired[acquired.length - 1]
-        if (end !== undefined && end.lastOffset === offset - 1 && end.deliveryCount === entry.count) end.lastOffset = offset
-        else acquired.push({ firstOffset: offset, lastOffset: offset, deliveryCount: entry.count })
+        if (end !== undefined && end.lastOffset === offset - 1 && end.deliveryCount === entry.count) {
+          end.lastOffset = offset
+        } else acquired.push({ firstOffset: offset, lastOffset: offset, deliveryCount: entry.count })
       })
       return { index, code: 0, acquired }
     })
@@ -174,13 +190,24 @@ export class FakeShareCluster {
       if (typeof session === "number") return answer(session)
       const named = request.topics.flatMap((t) => t.partitions)
       if (request.shareSessionEpoch === 0 && named.some((p) => p.acknowledgementBatches.length > 0)) return answer(42)
-      const acked = new Map(named.filter((p) => p.acknowledgementBatches.length > 0).map((p) => [p.partitionIndex, this.#acknowledge(broker, request, p, now)]))
+      const acked = new Map(
+        named.filter((p) => p.acknowledgementBatches.length > 0).map((
+          p
+        ) => [p.partitionIndex, this.#acknowledge(broker, request, p, now)])
+      )
       if (request.shareSessionEpoch === -1) {
         this.closes++
         this.drop(request.memberId, broker)
       }
-      const base = { errorMessage: null, acknowledgeErrorMessage: null, currentLeader: { leaderId: -1, leaderEpoch: -1 }, records: null }
-      if (!fetching) return answer(0, [...acked].map(([partitionIndex, errorCode]) => ({ ...base, partitionIndex, errorCode })))
+      const base = {
+        errorMessage: null,
+        acknowledgeErrorMessage: null,
+        currentLeader: { leaderId: -1, leaderEpoch: -1 },
+        records: null
+      }
+      if (!fetching) {
+        return answer(0, [...acked].map(([partitionIndex, errorCode]) => ({ ...base, partitionIndex, errorCode })))
+      }
       for (const p of named) session.partitions.add(p.partitionIndex)
       for (const t of request.forgottenTopicsData ?? []) for (const p of t.partitions) session.partitions.delete(p)
       let got = this.#acquire(broker, session, request, now)
@@ -189,17 +216,34 @@ export class FakeShareCluster {
         const later = yield* Clock.currentTimeMillis
         this.#expire(later)
         // Dropped while it waited: a broker gives nothing to a connection that is gone.
-        if (this.sessions.get(`${request.memberId}:${broker}`) === session) got = this.#acquire(broker, session, request, later)
+        if (this.sessions.get(`${request.memberId}:${broker}`) === session) {
+          got = this.#acquire(broker, session, request, later)
+        }
       }
       const indexes = new Set([...got.map((g) => g.index), ...acked.keys()])
-      return answer(0, [...indexes].map((partitionIndex) => {
-        const found = got.find((g) => g.index === partitionIndex)
-        return { ...base, partitionIndex, errorCode: found?.code ?? 0, acknowledgeErrorCode: acked.get(partitionIndex) ?? 0, acquiredRecords: found?.acquired ?? [] }
-      }))
+      return answer(
+        0,
+        [...indexes].map((partitionIndex) => {
+          const found = got.find((g) => g.index === partitionIndex)
+          return {
+            ...base,
+            partitionIndex,
+            errorCode: found?.code ?? 0,
+            acknowledgeErrorCode: acked.get(partitionIndex) ?? 0,
+            acquiredRecords: found?.acquired ?? []
+          }
+        })
+      )
     })
   }
 
-  #heartbeat(request: { readonly memberId: string; readonly memberEpoch: number; readonly subscribedTopicNames: ReadonlyArray<string> | null }): unknown {
+  #heartbeat(
+    request: {
+      readonly memberId: string
+      readonly memberEpoch: number
+      readonly subscribedTopicNames: ReadonlyArray<string> | null
+    }
+  ): unknown {
     this.heartbeats.push(request)
     const code = this.heartbeatCodes.shift() ?? 0
     const known = this.members.get(request.memberId)
@@ -210,7 +254,9 @@ export class FakeShareCluster {
       memberId: request.memberId,
       memberEpoch,
       heartbeatIntervalMs: 1000,
-      assignment: assigned ? { topicPartitions: [{ topicId: TOPIC_ID, partitions: this.partitions.map((_, i) => i) }] } : null
+      assignment: assigned
+        ? { topicPartitions: [{ topicId: TOPIC_ID, partitions: this.partitions.map((_, i) => i) }] }
+        : null
     })
     if (code !== 0) {
       if (code === 25 || code === 110) this.members.delete(request.memberId)
@@ -228,21 +274,38 @@ export class FakeShareCluster {
   }
 
   /** A share request with the faults of a network. */
-  #withFaults(broker: number, fetching: boolean, request: ShareRequest, purpose: string): Effect.Effect<unknown, WireError> {
+  #withFaults(
+    broker: number,
+    fetching: boolean,
+    request: ShareRequest,
+    purpose: string
+  ): Effect.Effect<unknown, WireError> {
     return Effect.gen({ self: this }, function*() {
       // A real connection answers in order; two requests at once on one session would be a mistake of the consumer.
       if (this.#busy.has(purpose)) return yield* Effect.die(new Error(`two requests at once on ${purpose}`))
       this.#busy.add(purpose)
       const lost = () => {
         this.drop(request.memberId, broker)
-        return new ConnectionError({ address: `broker ${broker}`, kind: "closed", outcome: "unknown", what: "the connection broke" })
+        return new ConnectionError({
+          address: `broker ${broker}`,
+          kind: "closed",
+          outcome: "unknown",
+          what: "the connection broke"
+        })
       }
       const fault = this.fault()
       if (fault === "evict") this.drop(request.memberId, broker)
       if (fault === "before") return yield* Effect.fail(lost())
       const answer = yield* this.#share(broker, fetching, request)
       if (fault === "after") return yield* Effect.fail(lost())
-      if (fault === "timeout") return yield* new ConnectionError({ address: `broker ${broker}`, kind: "timeout", outcome: "unknown", what: "no answer" })
+      if (fault === "timeout") {
+        return yield* new ConnectionError({
+          address: `broker ${broker}`,
+          kind: "timeout",
+          outcome: "unknown",
+          what: "no answer"
+        })
+      }
       return answer
     }).pipe(Effect.ensuring(Effect.sync(() => this.#busy.delete(purpose))))
   }
@@ -252,16 +315,32 @@ export class FakeShareCluster {
       name: TOPIC,
       id: TOPIC_ID,
       internal: false,
-      partitions: this.partitions.map((p, partition) => ({ partition, leader: p.leader, leaderEpoch: 0, replicas: [1, 2], isr: [1, 2] }))
+      partitions: this.partitions.map((p, partition) => ({
+        partition,
+        leader: p.leader,
+        leaderEpoch: 0,
+        replicas: [1, 2],
+        isr: [1, 2]
+      }))
     })
-    const request = (to: Destination, api: { readonly key: number }, value: unknown, options?: { readonly purpose?: string }): Effect.Effect<unknown, WireError> =>
+    const request = (
+      to: Destination,
+      api: { readonly key: number },
+      value: unknown,
+      options?: { readonly purpose?: string }
+    ): Effect.Effect<unknown, WireError> =>
       Effect.suspend(() => {
         switch (api.key) {
           case 76:
             return Effect.succeed(this.#heartbeat(value as never))
           case 78:
           case 79:
-            return this.#withFaults(to.kind === "broker" ? to.id : 0, api.key === 78, value as ShareRequest, options?.purpose ?? "")
+            return this.#withFaults(
+              to.kind === "broker" ? to.id : 0,
+              api.key === 78,
+              value as ShareRequest,
+              options?.purpose ?? ""
+            )
           default:
             return Effect.fail(new UnsupportedError({ api: String(api.key), what: "not here" }))
         }

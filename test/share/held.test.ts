@@ -5,7 +5,9 @@ import { HeldBook, Hold } from "../../src/share/held.ts"
 import * as Ranges from "../../src/wire/ranges.ts"
 
 const LOCK_MS = 10_000
-const hold = (of: { readonly first?: number; readonly last?: number; readonly atMs?: number; readonly partition?: number } = {}): Hold =>
+const hold = (
+  of: { readonly first?: number; readonly last?: number; readonly atMs?: number; readonly partition?: number } = {}
+): Hold =>
   new Hold({
     topic: "t",
     topicId: "id",
@@ -19,8 +21,15 @@ const hold = (of: { readonly first?: number; readonly last?: number; readonly at
     generation: 0
   })
 
-const range = fc.tuple(fc.integer({ min: -5, max: 104 }), fc.integer({ min: 0, max: 30 })).map(([first, more]) => ({ first, last: first + more }))
-const operation = fc.record({ kind: fc.constantFrom("take", "settle", "giveBack", "lose", "forget"), range, pick: fc.nat() })
+const range = fc.tuple(fc.integer({ min: -5, max: 104 }), fc.integer({ min: 0, max: 30 })).map(([first, more]) => ({
+  first,
+  last: first + more
+}))
+const operation = fc.record({
+  kind: fc.constantFrom("take", "settle", "giveBack", "lose", "forget"),
+  range,
+  pick: fc.nat()
+})
 
 describe("a hold", () => {
   it("knows of every offset whether it is held, under way or gone, after anything that can happen", () => {
@@ -30,7 +39,8 @@ describe("a hold", () => {
       const underWay: Array<AckPart> = []
       for (const { kind, pick, range: r } of operations) {
         const offsets = Array.from({ length: r.last - r.first + 1 }, (_, i) => r.first + i)
-        const part = underWay.splice(pick % Math.max(1, underWay.length), kind === "settle" || kind === "giveBack" ? 1 : 0)[0]
+        const part =
+          underWay.splice(pick % Math.max(1, underWay.length), kind === "settle" || kind === "giveBack" ? 1 : 0)[0]
         switch (kind) {
           case "take": {
             const { missing, taken } = it.take([{ ...r, type: "accept" }])
@@ -64,7 +74,11 @@ describe("a hold", () => {
   })
 
   it("the same offset twice in one acknowledgement is taken once", () => {
-    const { missing, taken } = hold().take([{ first: 0, last: 9, type: "accept" }, { first: 5, last: 12, type: "release" }])
+    const { missing, taken } = hold().take([{ first: 0, last: 9, type: "accept" }, {
+      first: 5,
+      last: 12,
+      type: "release"
+    }])
     assert.deepStrictEqual(taken, [{ first: 0, last: 9, type: "accept" }, { first: 10, last: 12, type: "release" }])
     assert.deepStrictEqual(missing, [{ first: 5, last: 9, type: "release" }])
   })

@@ -9,20 +9,29 @@ const given = (codes: ReadonlyArray<number>, joinTimeoutMs = 5000) => {
   const fake = new FakeShareCluster([5])
   fake.heartbeatCodes.push(...codes)
   const events: Array<ShareEvent> = []
-  const make = makeShareConsumer({ cluster: fake.cluster, groupId: "g", topics: [TOPIC], mode: "explicit", joinTimeoutMs, onEvent: (e) => events.push(e) })
+  const make = makeShareConsumer({
+    cluster: fake.cluster,
+    groupId: "g",
+    topics: [TOPIC],
+    mode: "explicit",
+    joinTimeoutMs,
+    onEvent: (e) => events.push(e)
+  })
   return { fake, events, make }
 }
 const LIMITS = { maxWaitMs: 100, maxBytes: 1000, maxRecords: 10 } as const
 
 describe("membership", () => {
-  for (const [code, reason, words] of [
-    [35, "unsupported", /no share groups.*use group\.protocol: consumer/],
-    [81, "full", /group\.share\.max\.size/],
-    [30, "authorization", /may not READ the group/],
-    [29, "authorization", /DESCRIBE/],
-    [42, "refused", /INVALID_REQUEST/],
-    [69, "refused", /another group\.id/]
-  ] as const) {
+  for (
+    const [code, reason, words] of [
+      [35, "unsupported", /no share groups.*use group\.protocol: consumer/],
+      [81, "full", /group\.share\.max\.size/],
+      [30, "authorization", /may not READ the group/],
+      [29, "authorization", /DESCRIBE/],
+      [42, "refused", /INVALID_REQUEST/],
+      [69, "refused", /another group\.id/]
+    ] as const
+  ) {
     it.effect(`a join that is refused with ${code} says what to do`, () =>
       Effect.gen(function*() {
         const { make } = given([code])
@@ -64,7 +73,11 @@ describe("membership", () => {
         yield* TestClock.adjust(1500)
         const rejoin = fake.heartbeats.findLast((h) => h.memberEpoch === 0)
         assert.deepStrictEqual(rejoin?.subscribedTopicNames, [TOPIC])
-        assert.deepStrictEqual(events.filter((e) => e.kind === "fenced" || e.kind === "joined").map((e) => e.kind), ["joined", "fenced", "joined"])
+        assert.deepStrictEqual(events.filter((e) => e.kind === "fenced" || e.kind === "joined").map((e) => e.kind), [
+          "joined",
+          "fenced",
+          "joined"
+        ])
         assert.isFalse(held?.lost)
       })))
   }

@@ -2,12 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { nextEpoch, partitionKey, ShareSession, type TopicIdPartition } from "../../src/share/session.ts"
 
-const partitions: ReadonlyArray<TopicIdPartition> = ["a", "b"].flatMap((topicId) => [0, 1, 2].map((partition) => ({ topicId, partition })))
+const partitions: ReadonlyArray<TopicIdPartition> = ["a", "b"].flatMap((topicId) =>
+  [0, 1, 2].map((partition) => ({ topicId, partition }))
+)
 const some = fc.subarray([...partitions])
 const keyed = (list: ReadonlyArray<TopicIdPartition>) => new Map(list.map((p) => [partitionKey(p), p]))
 
 type Op =
-  | { readonly kind: "fetch"; readonly wanted: ReadonlyArray<TopicIdPartition>; readonly acks: ReadonlyArray<TopicIdPartition> }
+  | {
+    readonly kind: "fetch"
+    readonly wanted: ReadonlyArray<TopicIdPartition>
+    readonly acks: ReadonlyArray<TopicIdPartition>
+  }
   | { readonly kind: "acknowledge" }
   | { readonly kind: "lost" }
 const op: fc.Arbitrary<Op> = fc.oneof(

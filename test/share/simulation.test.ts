@@ -13,11 +13,19 @@ const inVirtualTime = <A, E, R>(effect: Effect.Effect<A, E, R>, limitMs: number)
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(effect)
     for (let spent = 0; spent < limitMs && fiber.pollUnsafe() === undefined; spent += 20) yield* TestClock.adjust(20)
-    if (fiber.pollUnsafe() === undefined) return yield* Effect.die(new Error(`not done after ${limitMs} ms of virtual time`))
+    if (fiber.pollUnsafe() === undefined) {
+      // Its finalizers wait on virtual time as well.
+      const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
+      for (let spent = 0; spent < 60_000 && stopping.pollUnsafe() === undefined; spent += 20) {
+        yield* TestClock.adjust(20)
+      }
+      return yield* Effect.die(new Error(`not done after ${limitMs} ms of virtual time`))
+    }
     return yield* Fiber.join(fiber)
   })
 
-const member = (fake: FakeShareCluster) => makeShareConsumer({ cluster: fake.cluster, groupId: "g", topics: [TOPIC], mode: "explicit", ...SETTINGS })
+const member = (fake: FakeShareCluster) =>
+  makeShareConsumer({ cluster: fake.cluster, groupId: "g", topics: [TOPIC], mode: "explicit", ...SETTINGS })
 
 /** Works on what it has for a while, then accepts most and releases some. Answers what the broker confirmed. */
 const work = (consumer: ShareConsumer, acquired: Acquired, confirmed: (offset: string) => void) =>
@@ -30,7 +38,9 @@ const work = (consumer: ShareConsumer, acquired: Acquired, confirmed: (offset: s
       parts.push({ first, last: middle, type: "accept" as const }, { first: middle + 1, last, type })
     }
     for (const r of yield* consumer.acknowledge(acquired, parts.filter((p) => p.first <= p.last))) {
-      if (r.outcome === "done" && r.type === "accept") for (let o = r.first; o <= r.last; o++) confirmed(`${acquired.partition}:${o}`)
+      if (r.outcome === "done" && r.type === "accept") {
+        for (let o = r.first; o <= r.last; o++) confirmed(`${acquired.partition}:${o}`)
+      }
     }
   })
 
@@ -50,7 +60,11 @@ const scenario = (seed: string) =>
     }
     const confirm = (at: string) => {
       const [partition, offset] = at.split(":").map(Number) as [number, number]
-      assert.strictEqual(fake.partitions[partition]?.log[offset]?.state, "accepted", `what the consumer says of ${at} is what the broker did`)
+      assert.strictEqual(
+        fake.partitions[partition]?.log[offset]?.state,
+        "accepted",
+        `what the consumer says of ${at} is what the broker did`
+      )
       confirmed.set(at, (confirmed.get(at) ?? 0) + 1)
     }
     const allAccepted = () => fake.states().every((s) => s === "accepted")
@@ -83,82 +97,111 @@ const scenario = (seed: string) =>
 describe("share members on unreliable brokers", () => {
   for (let n = 0; n < 25; n++) {
     const seed = `share-${n}`
-    it.effect(`every record is accepted in the end, and confirmed once at most: seed ${seed}`, () => inVirtualTime(scenario(seed), 600_000))
+    it.effect(`every record is accepted in the end, and confirmed once at most: seed ${seed}`, () =>
+      inVirtualTime(scenario(seed), 600_000))
   }
 
   it.effect("a target that is away for a hundred locks costs no delivery", () =>
-    inVirtualTime(Effect.scoped(Effect.gen(function*() {
-      const fake = new FakeShareCluster([10, 10])
-      const consumer = yield* member(fake)
-      const other = yield* member(fake)
-      const got: Array<Acquired> = []
-      while (got.reduce((sum, a) => sum + a.ranges.reduce((n, r) => n + r.last - r.first + 1, 0), 0) < 20) got.push(...(yield* consumer.poll(LIMITS)))
-      for (let i = 0; i < 100; i++) {
-        yield* Effect.sleep(fake.lockMs)
-        assert.deepStrictEqual(yield* other.poll({ ...LIMITS, maxWaitMs: 10 }), [])
-      }
-      for (const a of got) yield* consumer.acknowledge(a, a.ranges.map((r) => ({ first: r.first, last: r.last, type: "accept" })))
-      assert.isTrue(fake.partitions.every((p) => p.log.every((e) => e.state === "accepted" && e.count === 1)))
-      assert.isAtLeast(fake.renewals, 100)
-    })), 600_000))
+    inVirtualTime(
+      Effect.scoped(Effect.gen(function*() {
+        const fake = new FakeShareCluster([10, 10])
+        const consumer = yield* member(fake)
+        const other = yield* member(fake)
+        const got: Array<Acquired> = []
+        while (got.reduce((sum, a) => sum + a.ranges.reduce((n, r) => n + r.last - r.first + 1, 0), 0) < 20) {
+          got.push(...(yield* consumer.poll(LIMITS)))
+        }
+        for (let i = 0; i < 100; i++) {
+          yield* Effect.sleep(fake.lockMs)
+          assert.deepStrictEqual(yield* other.poll({ ...LIMITS, maxWaitMs: 10 }), [])
+        }
+        for (const a of got) {
+          yield* consumer.acknowledge(a, a.ranges.map((r) => ({ first: r.first, last: r.last, type: "accept" })))
+        }
+        assert.isTrue(fake.partitions.every((p) => p.log.every((e) => e.state === "accepted" && e.count === 1)))
+        assert.isAtLeast(fake.renewals, 100)
+      })),
+      600_000
+    ))
 
-  it.effect("brokers that cannot renew: held still, an outage costs one delivery of each record however long it is", () =>
-    inVirtualTime(Effect.scoped(Effect.gen(function*() {
-      const fake = new FakeShareCluster([10])
-      fake.shareAcknowledgeVersion = 1
-      const consumer = yield* member(fake)
-      const first = yield* consumer.poll(LIMITS)
-      yield* Effect.sleep(fake.lockMs * 100)
-      assert.isTrue(first[0]?.lost)
-      const again = yield* consumer.poll(LIMITS)
-      assert.deepStrictEqual(again[0]?.ranges, [{ first: 0, last: 9, deliveryCount: 2 }])
-      yield* consumer.acknowledge(again[0] as Acquired, [{ first: 0, last: 9, type: "accept" }])
-      assert.isTrue(fake.states().every((s) => s === "accepted"))
-    })), 300_000))
+  it.effect("brokers that cannot renew: held still, an outage costs one delivery of each record, however long", () =>
+    inVirtualTime(
+      Effect.scoped(Effect.gen(function*() {
+        const fake = new FakeShareCluster([10])
+        fake.shareAcknowledgeVersion = 1
+        const consumer = yield* member(fake)
+        const first = yield* consumer.poll(LIMITS)
+        yield* Effect.sleep(fake.lockMs * 100)
+        assert.isTrue(first[0]?.lost)
+        const again = yield* consumer.poll(LIMITS)
+        assert.deepStrictEqual(again[0]?.ranges, [{ first: 0, last: 9, deliveryCount: 2 }])
+        yield* consumer.acknowledge(again[0] as Acquired, [{ first: 0, last: 9, type: "accept" }])
+        assert.isTrue(fake.states().every((s) => s === "accepted"))
+      })),
+      300_000
+    ))
 
   it.effect("an answer that never comes makes the broker let go at once, not when the lock ends", () =>
-    inVirtualTime(Effect.scoped(Effect.gen(function*() {
-      const fake = new FakeShareCluster([10])
-      fake.lockMs = 3_600_000
-      const consumer = yield* member(fake)
-      let calls = 0
-      fake.fault = () => (++calls === 1 ? "timeout" : "none")
-      let got: ReadonlyArray<Acquired> = []
-      while (got.length === 0) got = yield* consumer.poll(LIMITS)
-      assert.deepStrictEqual(got[0]?.ranges, [{ first: 0, last: 9, deliveryCount: 2 }])
-    })), 60_000))
+    inVirtualTime(
+      Effect.scoped(Effect.gen(function*() {
+        const fake = new FakeShareCluster([10])
+        fake.lockMs = 3_600_000
+        const consumer = yield* member(fake)
+        let calls = 0
+        fake.fault = () => (++calls === 1 ? "timeout" : "none")
+        let got: ReadonlyArray<Acquired> = []
+        while (got.length === 0) got = yield* consumer.poll(LIMITS)
+        assert.deepStrictEqual(got[0]?.ranges, [{ first: 0, last: 9, deliveryCount: 2 }])
+      })),
+      60_000
+    ))
 
   it.effect("closing ends the session with each broker", () =>
-    inVirtualTime(Effect.gen(function*() {
-      const fake = new FakeShareCluster([10, 10])
-      yield* Effect.scoped(Effect.gen(function*() {
-        const consumer = yield* member(fake)
-        while (fake.sessions.size < 2) yield* consumer.poll(LIMITS)
-      }))
-      assert.deepStrictEqual([fake.closes, fake.sessions.size], [2, 0])
-    }), 60_000))
+    inVirtualTime(
+      Effect.gen(function*() {
+        const fake = new FakeShareCluster([10, 10])
+        yield* Effect.scoped(Effect.gen(function*() {
+          const consumer = yield* member(fake)
+          while (fake.sessions.size < 2) yield* consumer.poll(LIMITS)
+        }))
+        assert.deepStrictEqual([fake.closes, fake.sessions.size], [2, 0])
+      }),
+      60_000
+    ))
 
   it.effect("a broker that leads nothing of ours any more is let go of", () =>
-    inVirtualTime(Effect.scoped(Effect.gen(function*() {
-      const fake = new FakeShareCluster([10])
-      const consumer = yield* member(fake)
-      const accept = (got: ReadonlyArray<Acquired>) => Effect.forEach(got, (a) => consumer.acknowledge(a, a.ranges.map((r) => ({ first: r.first, last: r.last, type: "accept" }))))
-      yield* accept(yield* consumer.poll({ ...LIMITS, maxRecords: 4 }))
-      fake.moveLeader(0)
-      while (!fake.states().every((s) => s === "accepted")) yield* accept(yield* consumer.poll(LIMITS))
-      assert.deepStrictEqual([...fake.sessions.keys()], [`${consumer.memberId}:2`])
-    })), 60_000))
+    inVirtualTime(
+      Effect.scoped(Effect.gen(function*() {
+        const fake = new FakeShareCluster([10])
+        const consumer = yield* member(fake)
+        const accept = (got: ReadonlyArray<Acquired>) =>
+          Effect.forEach(got, (a) =>
+            consumer.acknowledge(a, a.ranges.map((r) => ({ first: r.first, last: r.last, type: "accept" }))))
+        yield* accept(yield* consumer.poll({ ...LIMITS, maxRecords: 4 }))
+        fake.moveLeader(0)
+        while (
+          !fake.states().every((s) =>
+            s === "accepted"
+          )
+        ) yield* accept(yield* consumer.poll(LIMITS))
+        assert.deepStrictEqual([...fake.sessions.keys()], [`${consumer.memberId}:2`])
+      })),
+      60_000
+    ))
 
   it.effect("a transaction that decided records is not contradicted: they are neither renewed nor released", () =>
-    inVirtualTime(Effect.gen(function*() {
-      const fake = new FakeShareCluster([10])
-      yield* Effect.scoped(Effect.gen(function*() {
-        const consumer = yield* member(fake)
-        const [got] = yield* consumer.poll(LIMITS)
-        yield* consumer.forget(got as Acquired, [{ first: 0, last: 9 }])
-        assert.deepStrictEqual(consumer.holding().flatMap((a) => a.held), [])
-        yield* Effect.sleep(fake.lockMs * 3)
-        assert.strictEqual(fake.renewals, 0)
-      }))
-    }), 60_000))
+    inVirtualTime(
+      Effect.gen(function*() {
+        const fake = new FakeShareCluster([10])
+        yield* Effect.scoped(Effect.gen(function*() {
+          const consumer = yield* member(fake)
+          const [got] = yield* consumer.poll(LIMITS)
+          yield* consumer.forget(got as Acquired, [{ first: 0, last: 9 }])
+          assert.deepStrictEqual(consumer.holding().flatMap((a) => a.held), [])
+          yield* Effect.sleep(fake.lockMs * 3)
+          assert.strictEqual(fake.renewals, 0)
+        }))
+      }),
+      60_000
+    ))
 })

@@ -2,7 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import * as Ranges from "../../src/wire/ranges.ts"
 
-const range = fc.tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 12 })).map(([first, more]) => ({ first, last: first + more }))
+const range = fc.tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 12 })).map(([first, more]) => ({
+  first,
+  last: first + more
+}))
 const ranges = fc.array(range, { maxLength: 12 })
 const set = ranges.map((r) => Ranges.rangeSet(r))
 
@@ -17,7 +20,11 @@ const same = (actual: Ranges.RangeSet, expected: Set<number>): void => {
   assert.deepStrictEqual([...offsets(actual)].sort((a, b) => a - b), [...expected].sort((a, b) => a - b))
   assert.strictEqual(Ranges.size(actual), expected.size)
   for (let i = 1; i < actual.length; i++) {
-    assert.isAbove((actual[i] as Ranges.OffsetRange).first, (actual[i - 1] as Ranges.OffsetRange).last + 1, "ascending, disjoint, not adjacent")
+    assert.isAbove(
+      (actual[i] as Ranges.OffsetRange).first,
+      (actual[i - 1] as Ranges.OffsetRange).last + 1,
+      "ascending, disjoint, not adjacent"
+    )
   }
 }
 
