@@ -78,6 +78,6 @@ export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
       lane.retryAtMs = (yield* Clock.currentTimeMillis) + RETRY_FLOOR_MS
     }
     lane.pending.add(item)
-    lane.parts.events.blocked(item.delivery, item.reason)
+    lane.parts.events.blocked(item.delivery, lane.pending.reasonOf(item.delivery) ?? item.reason)
     yield* lane.parts.source.pause(item.delivery.topic, item.delivery.partition)
   })

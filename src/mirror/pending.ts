@@ -97,6 +97,11 @@ export class PendingWork {
     this.#byPartition.set(key, [item, ...(this.#byPartition.get(key) ?? [])])
   }
 
+  /** Why the partition stands: the reason of what is first in line. */
+  reasonOf(delivery: Delivery): string | null {
+    return this.#byPartition.get(PendingWork.key(delivery))?.[0]?.reason ?? null
+  }
+
   has(delivery: Delivery): boolean {
     return this.#byPartition.has(PendingWork.key(delivery))
   }
