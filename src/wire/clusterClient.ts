@@ -356,6 +356,28 @@ class Client {
   }
 }
 
+/** The client over connections of whatever kind: sockets, or a cluster in this process. */
+export const clusterOn = (name: string, config: ClientConfig, pool: BrokerPool): Cluster => {
+  const client = new Client(name, config, pool)
+  return {
+    name,
+    clusterId: client.clusterId,
+    features: client.features,
+    brokers: client.brokers,
+    request: (to, api, value, options) => client.request(to, api, value, options),
+    negotiate: (to, api, options) => client.negotiate(to, api, options),
+    topics: (names) => client.topics(names),
+    allTopics: client.allTopics,
+    leader: (topic, partition) => client.leader(topic, partition),
+    topicById: (id) => client.topicById(id),
+    invalidate: (topic) => client.invalidate(topic),
+    learnLeader: (topic, partition, leader, endpoint) => client.learnLeader(topic, partition, leader, endpoint),
+    invalidateCoordinator: (to) => client.invalidateCoordinator(to),
+    retrying: (effect, options) => client.retrying(effect, options),
+    release: (purpose) => pool.release(purpose)
+  }
+}
+
 /**
  * A client of the cluster with these settings (Kafka's names). Connections are made when first needed and closed
  * with the scope. Fails with SettingsError, naming the key, when a setting is wrong.
@@ -367,23 +389,5 @@ export const makeCluster = (
   Effect.gen(function*() {
     const config = yield* parseClientConfig(settings)
     const security = yield* parseSecurity(settings)
-    const pool = yield* makeBrokerPool(config, security)
-    const client = new Client(name, config, pool)
-    return {
-      name,
-      clusterId: client.clusterId,
-      features: client.features,
-      brokers: client.brokers,
-      request: (to, api, value, options) => client.request(to, api, value, options),
-      negotiate: (to, api, options) => client.negotiate(to, api, options),
-      topics: (names) => client.topics(names),
-      allTopics: client.allTopics,
-      leader: (topic, partition) => client.leader(topic, partition),
-      topicById: (id) => client.topicById(id),
-      invalidate: (topic) => client.invalidate(topic),
-      learnLeader: (topic, partition, leader, endpoint) => client.learnLeader(topic, partition, leader, endpoint),
-      invalidateCoordinator: (to) => client.invalidateCoordinator(to),
-      retrying: (effect, options) => client.retrying(effect, options),
-      release: (purpose) => pool.release(purpose)
-    }
+    return clusterOn(name, config, yield* makeBrokerPool(config, security))
   })

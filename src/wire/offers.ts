@@ -7,7 +7,8 @@
  */
 import { Effect } from "effect"
 import type { ProtocolError } from "./bytes.ts"
-import { guarded, type Link } from "./connection.ts"
+import { guarded } from "./connection.ts"
+import type { LinkPort } from "./brokerPool.ts"
 import { BrokerError, UnsupportedError, type WireError } from "./errors.ts"
 import { apiVersions } from "./messages/apiVersions.ts"
 import type { ApiHead, ResponseOf, VersionRange } from "./schema.ts"
@@ -34,7 +35,7 @@ const decode = (version: number, bytes: Buffer): Effect.Effect<ResponseOf<typeof
   })
 
 const ask = (
-  link: Link,
+  link: LinkPort,
   version: number,
   timeoutMs: number
 ): Effect.Effect<ResponseOf<typeof apiVersions>, WireError> =>
@@ -54,7 +55,7 @@ const ask = (
   )
 
 /** Asks a broker what it offers. */
-export const askOffers = (link: Link, timeoutMs: number): Effect.Effect<Offers, WireError> =>
+export const askOffers = (link: LinkPort, timeoutMs: number): Effect.Effect<Offers, WireError> =>
   Effect.gen(function*() {
     const newest = apiVersions.versions.max
     let answer = yield* ask(link, newest, timeoutMs)
