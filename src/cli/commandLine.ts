@@ -27,7 +27,11 @@ const usage = (what: string): UsageError => new UsageError({ what: `${what} (onc
 
 const names = Object.keys(COMMANDS) as ReadonlyArray<CommandName>
 const isCommand = (word: string): word is CommandName => Object.hasOwn(COMMANDS, word)
-const guess = (word: string, known: ReadonlyArray<string>, shown: (name: string) => string = (name) => name): string => {
+const guess = (
+  word: string,
+  known: ReadonlyArray<string>,
+  shown: (name: string) => string = (name) => name
+): string => {
   const found = nearest(word, known)
   return found === null ? "" : `; did you mean "${shown(found)}"?`
 }
@@ -39,15 +43,23 @@ const parseUrl = (text: string): URL | null => {
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : null
 }
 
-const build = (command: CommandName, values: Readonly<Record<string, string | boolean | undefined>>, words: ReadonlyArray<string>): Parsed => {
+const build = (
+  command: CommandName,
+  values: Readonly<Record<string, string | boolean | undefined>>,
+  words: ReadonlyArray<string>
+): Parsed => {
   if (command === "status") {
     if (words.length > 0) return usage(`status takes no argument, but got "${words[0]}"; the address goes behind --url`)
     const text = typeof values["url"] === "string" ? values["url"] : DEFAULT_URL
     const url = parseUrl(text)
-    return url === null ? usage(`--url is "${text}"; allowed: http://HOST:PORT`) : { command, url, json: values["json"] === true }
+    return url === null
+      ? usage(`--url is "${text}"; allowed: http://HOST:PORT`)
+      : { command, url, json: values["json"] === true }
   }
   const [file, extra] = words
-  if (file === undefined || file === "") return usage(`${command} needs the path of a configuration file: onceover ${command} FILE`)
+  if (file === undefined || file === "") {
+    return usage(`${command} needs the path of a configuration file: onceover ${command} FILE`)
+  }
   if (extra !== undefined) return usage(`${command} takes one configuration file, but got "${extra}" too`)
   return command === "run"
     ? { command, file, untilCaughtUp: values["until-caught-up"] === true }
@@ -69,22 +81,41 @@ const wrongToken = (command: CommandName, tokens: ReadonlyArray<Token>): UsageEr
   for (const token of tokens) {
     if (token.kind !== "option" || token.name === undefined) continue
     const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined
-    if (option === undefined) return usage(`${command} has no option ${token.rawName}${guess(token.name, [...Object.keys(options), "help"], (name) => `--${name}`)}`)
+    if (option === undefined) {
+      return usage(
+        `${command} has no option ${token.rawName}${
+          guess(token.name, [...Object.keys(options), "help"], (name) => `--${name}`)
+        }`
+      )
+    }
     const given = token.value !== undefined
     if (option.value === null && given) return usage(`--${token.name} takes no value`)
     // An option where a value should be is a forgotten value.
-    const forgotten = !given || token.value === "" || (token.inlineValue === false && String(token.value).startsWith("-"))
-    if (option.value !== null && forgotten) return usage(`--${token.name} needs a value: --${token.name} ${option.value}`)
+    const forgotten = !given || token.value === "" ||
+      (token.inlineValue === false && String(token.value).startsWith("-"))
+    if (option.value !== null && forgotten) {
+      return usage(`--${token.name} needs a value: --${token.name} ${option.value}`)
+    }
   }
   return null
 }
 
 const parseCommand = (command: CommandName, args: ReadonlyArray<string>): Parsed => {
   const options = Object.fromEntries(
-    Object.entries<OptionInfo>(COMMANDS[command].options).map(([name, option]) => [name, { type: option.value === null ? "boolean" as const : "string" as const }])
+    Object.entries<OptionInfo>(COMMANDS[command].options).map((
+      [name, option]
+    ) => [name, { type: option.value === null ? "boolean" as const : "string" as const }])
   )
-  const { tokens, values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true })
-  if (tokens.some((token) => token.kind === "option" && (token.name === "help" || token.name === "h"))) return { command: "help", of: command }
+  const { tokens, values, positionals } = parseArgs({
+    args: [...args],
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true
+  })
+  if (tokens.some((token) => token.kind === "option" && (token.name === "help" || token.name === "h"))) {
+    return { command: "help", of: command }
+  }
   return wrongToken(command, tokens) ?? build(command, values, positionals)
 }
 
@@ -98,6 +129,10 @@ export const parseCommandLine = (args: ReadonlyArray<string>): Parsed => {
   }
   if (first === "--version" || first === "-V" || first === "version") return { command: "version" }
   if (isCommand(first)) return parseCommand(first, rest)
-  if (first.startsWith("-")) return usage(`there is no option ${first}${guess(first.replace(/^-+/, ""), ["help", "version"], (name) => `--${name}`)}`)
+  if (first.startsWith("-")) {
+    return usage(
+      `there is no option ${first}${guess(first.replace(/^-+/, ""), ["help", "version"], (name) => `--${name}`)}`
+    )
+  }
   return usage(`there is no command "${first}"; allowed: ${names.join(", ")}${guess(first, names)}`)
 }

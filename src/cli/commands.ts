@@ -17,7 +17,12 @@ export const COMMANDS = {
   run: {
     argument: "FILE",
     text: "mirror: run every flow of the configuration until SIGINT or SIGTERM",
-    options: { "until-caught-up": { value: null, text: "end when everything the source had at the start is mirrored and acknowledged" } }
+    options: {
+      "until-caught-up": {
+        value: null,
+        text: "end when everything the source had at the start is mirrored and acknowledged"
+      }
+    }
   },
   check: {
     argument: "FILE",
@@ -41,12 +46,16 @@ const columns = (rows: ReadonlyArray<readonly [string, string]>): string => {
 /** "run FILE [--until-caught-up]" */
 const signature = (name: CommandName): string => {
   const { argument, options } = COMMANDS[name]
-  const flags = Object.entries<OptionInfo>(options).map(([option, { value }]) => value === null ? ` [--${option}]` : ` [--${option} ${value}]`)
+  const flags = Object.entries<OptionInfo>(options).map(([option, { value }]) =>
+    value === null ? ` [--${option}]` : ` [--${option} ${value}]`
+  )
   return `${name}${argument === null ? "" : ` ${argument}`}${flags.join("")}`
 }
 
 const optionRows = (name: CommandName): ReadonlyArray<readonly [string, string]> =>
-  Object.entries<OptionInfo>(COMMANDS[name].options).map(([option, info]) => [info.value === null ? `--${option}` : `--${option} ${info.value}`, info.text])
+  Object.entries<OptionInfo>(COMMANDS[name].options).map((
+    [option, info]
+  ) => [info.value === null ? `--${option}` : `--${option} ${info.value}`, info.text])
 
 const EXIT_CODES = columns([
   ["0", "done"],
@@ -57,7 +66,9 @@ const EXIT_CODES = columns([
 /** The help of one command, or of the program. */
 export const helpText = (of: CommandName | null): string => {
   if (of !== null) {
-    return `onceover ${signature(of)}\n\n${COMMANDS[of].text}\n\nOptions:\n${columns([...optionRows(of), ["--help", "this text"]])}\n`
+    return `onceover ${signature(of)}\n\n${COMMANDS[of].text}\n\nOptions:\n${
+      columns([...optionRows(of), ["--help", "this text"]])
+    }\n`
   }
   const names = Object.keys(COMMANDS) as ReadonlyArray<CommandName>
   const commands = columns(names.map((name) => [signature(name), COMMANDS[name].text] as const))

@@ -35,7 +35,8 @@ export const FAILED = 1
 export const WRONG_USAGE = 2
 
 /** One line, whatever the message holds. */
-const oneLine = (text: string): string => text.split("\n").map((line) => line.trim()).filter((line) => line !== "").join("; ")
+const oneLine = (text: string): string =>
+  text.split("\n").map((line) => line.trim()).filter((line) => line !== "").join("; ")
 
 const load = (file: string, edges: Edges): Effect.Effect<ResolvedConfig | null> =>
   loadConfig(file, edges.env).pipe(
@@ -45,14 +46,26 @@ const load = (file: string, edges: Edges): Effect.Effect<ResolvedConfig | null> 
     })
   )
 
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
+const messageOf = (error: unknown): string =>
+  error instanceof Error
+    ? error.message
+    : typeof error === "object" && error !== null && "message" in error
+    ? String(error.message)
+    : String(error)
 
 /** The end of a command as an exit code; a failure is said once, in words. */
-const ended = <A>(exit: Exit.Exit<A, { readonly message: string }>, log: Pino | null, edges: Edges, code: (value: A) => number): number => {
+const ended = <A>(
+  exit: Exit.Exit<A, { readonly message: string }>,
+  log: Pino | null,
+  edges: Edges,
+  code: (value: A) => number
+): number => {
   if (Exit.isSuccess(exit)) return code(exit.value)
   // A signal interrupts this fiber too and never comes here: this is an interruption from within.
   const failure = Cause.findErrorOption(exit.cause)
-  const words = Option.isSome(failure) ? failure.value.message : `internal error: ${messageOf(Cause.squash(exit.cause))}`
+  const words = Option.isSome(failure)
+    ? failure.value.message
+    : `internal error: ${messageOf(Cause.squash(exit.cause))}`
   const lines = Option.isSome(failure) ? words.split("\n").filter((line) => line.trim() !== "") : [oneLine(words)]
   for (const line of lines) {
     if (log === null) edges.err(`onceover: ${line}\n`)

@@ -28,18 +28,26 @@ const why = (error: unknown): string => {
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(StatusDocument))
 
 /** Fetches and reads /status under `base`. */
-export const fetchStatus = (base: URL): Effect.Effect<{ readonly text: string; readonly status: StatusDocument }, StatusError> =>
+export const fetchStatus = (
+  base: URL
+): Effect.Effect<{ readonly text: string; readonly status: StatusDocument }, StatusError> =>
   Effect.gen(function*() {
     const url = new URL("status", base.pathname.endsWith("/") ? base : new URL(`${base.href.replace(/[?#].*$/, "")}/`))
     const text = yield* Effect.tryPromise({
       try: async () => {
-        const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), headers: { accept: "application/json" } })
+        const response = await fetch(url, {
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+          headers: { accept: "application/json" }
+        })
         if (!response.ok) throw new Error(`it answers ${response.status} ${response.statusText}`)
         return response.text()
       },
-      catch: (error) => new StatusError({ what: `cannot read ${url.href}: ${why(error)}; --url says where the service listens` })
+      catch: (error) =>
+        new StatusError({ what: `cannot read ${url.href}: ${why(error)}; --url says where the service listens` })
     })
-    const status = yield* decode(text).pipe(Effect.mapError(() => new StatusError({ what: `${url.href} is not the status of an onceover service` })))
+    const status = yield* decode(text).pipe(
+      Effect.mapError(() => new StatusError({ what: `${url.href} is not the status of an onceover service` }))
+    )
     return { text, status }
   })
 
@@ -61,7 +69,11 @@ const partitions = (flow: FlowStatus): string =>
 
 const flowText = (flow: FlowStatus): string => {
   const g = flow.guarantee
-  const holds = g.effective === null ? `not known yet (wanted: ${g.wanted})` : g.effective === g.wanted ? g.effective : `${g.effective} (wanted: ${g.wanted})`
+  const holds = g.effective === null
+    ? `not known yet (wanted: ${g.wanted})`
+    : g.effective === g.wanted
+    ? g.effective
+    : `${g.effective} (wanted: ${g.wanted})`
   const lines = [
     `state      ${flow.state}${flow.reason === null ? "" : `: ${flow.reason}`} (since ${flow.since})`,
     `guarantee  ${holds}${g.binding === null ? "" : `, binding ${g.binding}`}`,

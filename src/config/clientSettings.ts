@@ -5,7 +5,19 @@
  * Guarantee: every value keeps the text it was written with; a secret one never gets into a problem.
  */
 import { isSecretSetting } from "../wire/settings.ts"
-import { FIXED, FORMS, KAFKA_SETTINGS, type KafkaSetting, LIBRDKAFKA, MAY_BE_MINUS_ONE, namesOf, RESERVED, type Scope, whyUnsupported, WORDS } from "./kafkaSettings.ts"
+import {
+  FIXED,
+  FORMS,
+  KAFKA_SETTINGS,
+  type KafkaSetting,
+  LIBRDKAFKA,
+  MAY_BE_MINUS_ONE,
+  namesOf,
+  RESERVED,
+  type Scope,
+  whyUnsupported,
+  WORDS
+} from "./kafkaSettings.ts"
 import { nearest } from "./nearest.ts"
 import { type Problem, problem, shown } from "./problems.ts"
 import { isTreeMap, type Tree } from "./tree.ts"
@@ -28,7 +40,12 @@ export interface CheckedSettings {
   readonly warnings: ReadonlyArray<string>
 }
 
-const TYPE_WORDS = { "whole number": "a whole number", number: "a number", boolean: "true, false", text: "text" } as const
+const TYPE_WORDS = {
+  "whole number": "a whole number",
+  number: "a number",
+  boolean: "true, false",
+  text: "text"
+} as const
 
 const fits = (setting: KafkaSetting, text: string): boolean => {
   switch (setting.type) {
@@ -54,7 +71,9 @@ const asText = (value: Tree, written: string | null): string | null => {
 /** bootstrap: { servers: ... } where bootstrap.servers is meant. */
 const nestedName = (name: string, value: Tree, known: ReadonlyArray<string>): string | null => {
   if (!isTreeMap(value)) return null
-  const inner = Object.entries(value).map(([key, below]) => nestedName(`${name}.${key}`, below, known) ?? (known.includes(`${name}.${key}`) ? `${name}.${key}` : null))
+  const inner = Object.entries(value).map(([key, below]) =>
+    nestedName(`${name}.${key}`, below, known) ?? (known.includes(`${name}.${key}`) ? `${name}.${key}` : null)
+  )
   return inner.find((found) => found !== null) ?? null
 }
 
@@ -63,8 +82,15 @@ const unknownSetting = (at: WrittenSetting, scope: Scope | null): Problem => {
   const nested = nestedName(at.name, at.value, known)
   if (nested !== null) return problem(at.path, `is a map; write it as one dotted key: ${nested}`)
   const elsewhere = KAFKA_SETTINGS.get(at.name)
-  if (elsewhere !== undefined) return problem(at.path, `is a setting of Kafka's ${elsewhere.scopes.join(" and ")} client, not of its ${scope} client`)
-  return problem(at.path, "is not a Kafka client setting", { nearest: nearest(at.name, [...known, ...LIBRDKAFKA.keys()]) })
+  if (elsewhere !== undefined) {
+    return problem(
+      at.path,
+      `is a setting of Kafka's ${elsewhere.scopes.join(" and ")} client, not of its ${scope} client`
+    )
+  }
+  return problem(at.path, "is not a Kafka client setting", {
+    nearest: nearest(at.name, [...known, ...LIBRDKAFKA.keys()])
+  })
 }
 
 const checkValue = (setting: KafkaSetting, at: WrittenSetting): Problem | string => {
@@ -73,7 +99,9 @@ const checkValue = (setting: KafkaSetting, at: WrittenSetting): Problem | string
   const allowed = words?.join(", ") ?? FORMS.get(setting.name)?.[1] ?? TYPE_WORDS[setting.type]
   const text = asText(at.value, at.written)
   if (text === null) return problem(at.path, `is ${shown(at.value, secret)}`, { allowed })
-  const wrong = words === undefined ? !fits(setting, text.trim()) : !words.some((word) => word.toLowerCase() === text.trim().toLowerCase())
+  const wrong = words === undefined
+    ? !fits(setting, text.trim())
+    : !words.some((word) => word.toLowerCase() === text.trim().toLowerCase())
   if (!wrong) return text
   return problem(at.path, `is ${shown(typeof at.value === "string" ? text : at.value, secret)}`, {
     allowed,
@@ -98,10 +126,12 @@ export const checkClientSettings = (written: ReadonlyArray<WrittenSetting>, scop
     const setting = KAFKA_SETTINGS.get(name)
     const reserved = RESERVED.get(name) ?? whyUnsupported(name) ?? undefined
     if (reserved !== undefined) problems.push(problem(at.path, reserved))
-    else if (setting === undefined || (scope !== null && !setting.scopes.includes(scope))) problems.push(unknownSetting(at, scope))
-    else if (scope === null && OF_A_FLOW.has(name)) problems.push(problem(at.path, OF_A_FLOW.get(name) as string))
-    else if (values.has(name)) problems.push(problem(at.path, `says ${name} a second time, in librdkafka's name; keep one of the two`))
-    else {
+    else if (setting === undefined || (scope !== null && !setting.scopes.includes(scope))) {
+      problems.push(unknownSetting(at, scope))
+    } else if (scope === null && OF_A_FLOW.has(name)) problems.push(problem(at.path, OF_A_FLOW.get(name) as string))
+    else if (values.has(name)) {
+      problems.push(problem(at.path, `says ${name} a second time, in librdkafka's name; keep one of the two`))
+    } else {
       const value = checkValue(setting, at)
       if (typeof value === "string") values.set(name, value)
       else problems.push(value)
@@ -113,4 +143,6 @@ export const checkClientSettings = (written: ReadonlyArray<WrittenSetting>, scop
 
 /** For logs: the same settings with secrets hidden. */
 export const redactSettings = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, isSecretSetting(name) ? "<redacted>" : value]))
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, isSecretSetting(name) ? "<redacted>" : value])
+  )

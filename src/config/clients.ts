@@ -1,7 +1,8 @@
 /** The client settings of a flow's two ends: the cluster's, with the flow's overrides over them. */
 import type { ClientSettingValues, ResolvedConfig, ResolvedFlow } from "./types.ts"
 
-const ofCluster = (config: ResolvedConfig, alias: string): ClientSettingValues => config.clusters.get(alias)?.settings ?? {}
+const ofCluster = (config: ResolvedConfig, alias: string): ClientSettingValues =>
+  config.clusters.get(alias)?.settings ?? {}
 
 /** For reading the source. */
 export const sourceSettings = (config: ResolvedConfig, flow: ResolvedFlow): ClientSettingValues => ({
@@ -19,7 +20,11 @@ export const targetSettings = (config: ResolvedConfig, flow: ResolvedFlow): Clie
 })
 
 /** For creating topics and reading settings on either end. */
-export const adminSettings = (config: ResolvedConfig, flow: ResolvedFlow, end: "source" | "target"): ClientSettingValues => ({
+export const adminSettings = (
+  config: ResolvedConfig,
+  flow: ResolvedFlow,
+  end: "source" | "target"
+): ClientSettingValues => ({
   ...ofCluster(config, flow[end]),
   ...flow.adminOverrides
 })

@@ -40,20 +40,32 @@ const leaves = (issue: SchemaIssue.Issue, path: Path): ReadonlyArray<Leaf> => {
     case "MissingKey":
       return [{ path, kind: "missing", message: null }]
     case "InvalidValue":
-      return [{ path, kind: "wrong", message: typeof issue.annotations?.message === "string" ? issue.annotations.message : null }]
+      return [{
+        path,
+        kind: "wrong",
+        message: typeof issue.annotations?.message === "string" ? issue.annotations.message : null
+      }]
     default:
       return [{ path, kind: "wrong", message: null }]
   }
 }
 
 const valueAt = (tree: Tree | undefined, path: Path): Tree | undefined =>
-  path.reduce<Tree | undefined>((at, part) => typeof at === "object" && at !== null ? (at as Readonly<Record<string | number, Tree>>)[part] : undefined, tree)
+  path.reduce<Tree | undefined>(
+    (at, part) =>
+      typeof at === "object" && at !== null ? (at as Readonly<Record<string | number, Tree>>)[part] : undefined,
+    tree
+  )
 
 const wrong = (leaf: Leaf, raw: TreeMap, info: SettingInfo, at: Path): Problem => {
   const path = renderPath([...at, ...leaf.path])
   if (leaf.kind === "missing") return problem(path, "is missing", { allowed: info.allowed })
   const value = valueAt(raw, leaf.path)
-  if (leaf.message !== null) return problem(path, typeof value === "string" ? `${shown(value, false)} ${leaf.message}` : leaf.message, { allowed: info.allowed })
+  if (leaf.message !== null) {
+    return problem(path, typeof value === "string" ? `${shown(value, false)} ${leaf.message}` : leaf.message, {
+      allowed: info.allowed
+    })
+  }
   const guess = typeof value === "string" && info.words.length > 0 ? nearest(value, info.words) : null
   return problem(path, `is ${shown(value, false)}`, { allowed: info.allowed, nearest: guess })
 }
@@ -86,7 +98,9 @@ export const decodeMap = <F extends Settings>(
   at: Path,
   unknown: (key: string, value: Tree) => Problem | null
 ): DecodedMap<F> => {
-  const strange = Object.entries(raw).filter(([key]) => !Object.hasOwn(fields, key)).map(([key, value]) => unknown(key, value)).filter((p) => p !== null)
+  const strange = Object.entries(raw).filter(([key]) => !Object.hasOwn(fields, key)).map(([key, value]) =>
+    unknown(key, value)
+  ).filter((p) => p !== null)
   const result = decoderOf(fields)(raw)
   if (Result.isSuccess(result)) {
     const value = result.success as Decoded<F>
@@ -95,7 +109,11 @@ export const decodeMap = <F extends Settings>(
   const found = leaves(result.failure.issue, [])
   const problems = found.map((leaf) => wrong(leaf, raw, (fields[String(leaf.path[0])] as Setting<Schema.Top>).info, at))
   const bad = new Set(found.map((leaf) => String(leaf.path[0])))
-  return { value: null, partial: partialOf(fields, raw, bad) as Partial<Decoded<F>>, problems: [...strange, ...problems] }
+  return {
+    value: null,
+    partial: partialOf(fields, raw, bad) as Partial<Decoded<F>>,
+    problems: [...strange, ...problems]
+  }
 }
 
 /** For a key that is not in a table: the nearest name, or the dotted key that a nested map was meant to be. */
@@ -108,5 +126,7 @@ export const unknownKey = (path: string, key: string, value: Tree, known: Readon
 /** { replication: { policy: { separator: _ } } } as "replication.policy", "replication.policy.separator". */
 export const dottedKeys = (key: string, value: Tree): ReadonlyArray<string> => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return []
-  return Object.entries(value).flatMap(([below, inner]) => [`${key}.${below}`, ...dottedKeys(`${key}.${below}`, inner as Tree)])
+  return Object.entries(value).flatMap((
+    [below, inner]
+  ) => [`${key}.${below}`, ...dottedKeys(`${key}.${below}`, inner as Tree)])
 }

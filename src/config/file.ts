@@ -38,7 +38,9 @@ const strangeTopKey = (key: string, value: Tree): Problem | null => {
   if (SECTIONS.includes(key)) return null
   for (const [section, settings] of [["http", httpSettings], ["log", logSettings]] as const) {
     const inner = key.startsWith(`${section}.`) ? key.slice(section.length + 1) : null
-    if (inner !== null && Object.hasOwn(settings, inner)) return problem(key, `is written as a map: ${section}: { ${inner}: ... }`)
+    if (inner !== null && Object.hasOwn(settings, inner)) {
+      return problem(key, `is written as a map: ${section}: { ${inner}: ... }`)
+    }
   }
   if (Object.hasOwn(flowSettings, key)) return problem(key, "is a setting of a flow: write it under flows")
   const sentence = notSupported(key)
@@ -48,9 +50,18 @@ const strangeTopKey = (key: string, value: Tree): Problem | null => {
 const readSection = <F extends Settings>(fields: F, root: TreeMap, name: string) => {
   const raw = root[name]
   if (raw === undefined || isTreeMap(raw)) {
-    return decodeMap(fields, raw ?? {}, [name], (key, value) => unknownKey(`${name}.${key}`, key, value, Object.keys(fields)))
+    return decodeMap(
+      fields,
+      raw ?? {},
+      [name],
+      (key, value) => unknownKey(`${name}.${key}`, key, value, Object.keys(fields))
+    )
   }
-  return { value: null, partial: {}, problems: [problem(name, `is ${shown(raw, false)}`, { allowed: `a map of ${Object.keys(fields).join(", ")}` })] }
+  return {
+    value: null,
+    partial: {},
+    problems: [problem(name, `is ${shown(raw, false)}`, { allowed: `a map of ${Object.keys(fields).join(", ")}` })]
+  }
 }
 
 interface Clusters {
@@ -60,11 +71,23 @@ interface Clusters {
   readonly warnings: ReadonlyArray<string>
 }
 
-const readCluster = (alias: string, raw: Tree, source: SourceTree): { readonly cluster: ResolvedCluster; readonly problems: ReadonlyArray<Problem>; readonly warnings: ReadonlyArray<string> } => {
+const readCluster = (
+  alias: string,
+  raw: Tree,
+  source: SourceTree
+): {
+  readonly cluster: ResolvedCluster
+  readonly problems: ReadonlyArray<Problem>
+  readonly warnings: ReadonlyArray<string>
+} => {
   const at = `clusters.${alias}`
-  const early = ALIAS.test(alias) ? [] : [problem(at, "is not an alias", { allowed: "letters, digits, dots, underscores and hyphens" })]
+  const early = ALIAS.test(alias)
+    ? []
+    : [problem(at, "is not an alias", { allowed: "letters, digits, dots, underscores and hyphens" })]
   if (!isTreeMap(raw)) {
-    const wrong = problem(at, `is ${shown(raw, false)}`, { allowed: "a map with bootstrap.servers and other Kafka client settings" })
+    const wrong = problem(at, `is ${shown(raw, false)}`, {
+      allowed: "a map with bootstrap.servers and other Kafka client settings"
+    })
     return { cluster: { alias, settings: {} }, problems: [...early, wrong], warnings: [] }
   }
   const written = Object.entries(raw).map(([name, value]): WrittenSetting => {
@@ -72,9 +95,16 @@ const readCluster = (alias: string, raw: Tree, source: SourceTree): { readonly c
     return { name, path, value, written: source.written(path) }
   })
   const checked = checkClientSettings(written, null)
-  const tried = checked.values["bootstrap.servers"] !== undefined || checked.problems.some((p) => /bootstrap|broker\.list/.test(p.path))
-  const missing = tried ? [] : [problem(`${at}.bootstrap.servers`, "is missing", { allowed: "host:port, several with commas between them" })]
-  return { cluster: { alias, settings: checked.values }, problems: [...early, ...checked.problems, ...missing], warnings: checked.warnings }
+  const tried = checked.values["bootstrap.servers"] !== undefined ||
+    checked.problems.some((p) => /bootstrap|broker\.list/.test(p.path))
+  const missing = tried
+    ? []
+    : [problem(`${at}.bootstrap.servers`, "is missing", { allowed: "host:port, several with commas between them" })]
+  return {
+    cluster: { alias, settings: checked.values },
+    problems: [...early, ...checked.problems, ...missing],
+    warnings: checked.warnings
+  }
 }
 
 const readClusters = (root: TreeMap, source: SourceTree): Clusters => {
@@ -94,14 +124,24 @@ const readClusters = (root: TreeMap, source: SourceTree): Clusters => {
 }
 
 /** Names are unique, and no two flows that run share a group on one source. */
-const checkBetweenFlows = (flows: ReadonlyArray<ReadFlow>, clusters: ReadonlyArray<ResolvedCluster>): ReadonlyArray<Problem> => {
+const checkBetweenFlows = (
+  flows: ReadonlyArray<ReadFlow>,
+  clusters: ReadonlyArray<ResolvedCluster>
+): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const names = new Map<string, string>()
   const groups = new Map<string, string>()
   for (const { known } of flows) {
     const twin = known.name === undefined ? undefined : names.get(known.name)
     if (twin !== undefined) {
-      problems.push(problem(`${known.at}.name`, `${known.named ? "" : "is not given and its default "}is ${shown(known.name, false)}, the name of ${twin} too; names are unique`))
+      problems.push(
+        problem(
+          `${known.at}.name`,
+          `${known.named ? "" : "is not given and its default "}is ${
+            shown(known.name, false)
+          }, the name of ${twin} too; names are unique`
+        )
+      )
     } else if (known.name !== undefined) names.set(known.name, known.at)
     if (!known.enabled || known.groupId === undefined || known.source === undefined) continue
     // Two aliases may be the same cluster.
@@ -109,23 +149,39 @@ const checkBetweenFlows = (flows: ReadonlyArray<ReadFlow>, clusters: ReadonlyArr
     const key = JSON.stringify([servers, known.groupId])
     const sharer = groups.get(key)
     if (sharer === undefined) groups.set(key, known.at)
-    else problems.push(problem(`${known.at}.group.id`, `${known.groupNamed ? "" : "is not given and its default "}is ${shown(known.groupId, false)}, the group of ${sharer} on the same source; each would miss what the other reads`))
+    else {problems.push(
+        problem(
+          `${known.at}.group.id`,
+          `${known.groupNamed ? "" : "is not given and its default "}is ${
+            shown(known.groupId, false)
+          }, the group of ${sharer} on the same source; each would miss what the other reads`
+        )
+      )}
   }
   return problems
 }
 
-const readFlows = (root: TreeMap): { readonly list: ReadonlyArray<Tree>; readonly problems: ReadonlyArray<Problem> } => {
+const readFlows = (
+  root: TreeMap
+): { readonly list: ReadonlyArray<Tree>; readonly problems: ReadonlyArray<Problem> } => {
   const raw = root["flows"]
   if (Array.isArray(raw) && raw.length > 0) return { list: raw, problems: [] }
   const what = raw === undefined ? "is missing" : `is ${shown(raw, false)}`
-  return { list: [], problems: [problem("flows", what, { allowed: "a list of flows, each a map with source and target" })] }
+  return {
+    list: [],
+    problems: [problem("flows", what, { allowed: "a list of flows, each a map with source and target" })]
+  }
 }
 
 /** The root must be a map. */
 export const resolveFile = ({ path, folder, source, root }: FileToResolve): Resolution => {
   if (!isTreeMap(root)) {
     const what = root === null ? "is empty" : `is ${shown(root, false)}, not a map`
-    return { config: null, problems: [problem("", what, { allowed: `a map of ${TOP_NAMES.join(", ")}` })], clusters: [] }
+    return {
+      config: null,
+      problems: [problem("", what, { allowed: `a map of ${TOP_NAMES.join(", ")}` })],
+      clusters: []
+    }
   }
   // consumer.group.protocol is read with its levels, flow by flow; without flows nobody needs it.
   const { "consumer.group.protocol": workerProtocol, ...rest } = root
@@ -135,18 +191,36 @@ export const resolveFile = ({ path, folder, source, root }: FileToResolve): Reso
   const clusters = readClusters(root, source)
   const list = readFlows(root)
   const shutdownTimeoutMs = top.partial["shutdown.timeout.ms"] ?? SHUTDOWN_TIMEOUT_MS
-  const flows = list.list.map((raw, index) => readFlow(raw, index, {
-    source,
-    folder,
-    aliases: clusters.aliases,
-    workerProtocol: { path: "consumer.group.protocol", level: "the worker's consumer.group.protocol", value: workerProtocol },
-    shutdownTimeoutMs
-  }))
+  const flows = list.list.map((raw, index) =>
+    readFlow(raw, index, {
+      source,
+      folder,
+      aliases: clusters.aliases,
+      workerProtocol: {
+        path: "consumer.group.protocol",
+        level: "the worker's consumer.group.protocol",
+        value: workerProtocol
+      },
+      shutdownTimeoutMs
+    })
+  )
   const between = checkBetweenFlows(flows, clusters.clusters)
-  const found = [...top.problems, ...http.problems, ...log.problems, ...clusters.problems, ...list.problems, ...flows.flatMap((f) => f.problems), ...between]
+  const found = [
+    ...top.problems,
+    ...http.problems,
+    ...log.problems,
+    ...clusters.problems,
+    ...list.problems,
+    ...flows.flatMap((f) => f.problems),
+    ...between
+  ]
   // A wrong worker-level protocol is found by every flow.
-  const problems = found.filter((p, i) => i === found.findIndex((other) => other.path === p.path && other.what === p.what))
-  if (problems.length > 0 || http.value === null || log.value === null) return { config: null, problems, clusters: clusters.clusters }
+  const problems = found.filter((p, i) =>
+    i === found.findIndex((other) => other.path === p.path && other.what === p.what)
+  )
+  if (problems.length > 0 || http.value === null || log.value === null) {
+    return { config: null, problems, clusters: clusters.clusters }
+  }
   const resolved = flows.map((f) => f.flow).filter((flow) => flow !== null)
   const config: ResolvedConfig = {
     path,

@@ -30,7 +30,15 @@ export interface ReadFlow {
   /** null when there is any problem in this flow. */
   readonly flow: ResolvedFlow | null
   /** For the checks between flows; what could not be read is undefined. */
-  readonly known: { readonly at: string; readonly name?: string; readonly source?: string; readonly groupId?: string; readonly enabled: boolean; readonly named: boolean; readonly groupNamed: boolean }
+  readonly known: {
+    readonly at: string
+    readonly name?: string
+    readonly source?: string
+    readonly groupId?: string
+    readonly enabled: boolean
+    readonly named: boolean
+    readonly groupNamed: boolean
+  }
   readonly problems: ReadonlyArray<Problem>
   readonly warnings: ReadonlyArray<string>
 }
@@ -43,7 +51,9 @@ const PROTOCOL_OVERRIDE = "consumer.override.group.protocol"
 const belongsAbove = (key: string): string | null => {
   if (Object.hasOwn(topSettings, key)) return "belongs at top level"
   if (Object.hasOwn(httpSettings, key)) return "belongs under http"
-  if (Object.hasOwn(logSettings, key) || key === "log.level" || key === "log.format") return "belongs under log, at top level"
+  if (Object.hasOwn(logSettings, key) || key === "log.level" || key === "log.format") {
+    return "belongs under log, at top level"
+  }
   return null
 }
 
@@ -55,9 +65,20 @@ const strangeKey = (at: Path) => (key: string, value: Tree): Problem | null => {
   if (sentence !== null) return problem(path, sentence)
   const override = /^(consumer|producer|admin)(\.override)?$/.exec(key)
   if (override !== null) {
-    return problem(path, isTreeMap(value) ? `is a map; write each setting as one dotted key: ${override[1]}.override.NAME` : "is not a setting", { allowed: `${override[1]}.override.NAME: value` })
+    return problem(
+      path,
+      isTreeMap(value)
+        ? `is a map; write each setting as one dotted key: ${override[1]}.override.NAME`
+        : "is not a setting",
+      { allowed: `${override[1]}.override.NAME: value` }
+    )
   }
-  if (BLOCKS.test(key)) return problem(path, `is a map; write a list of names and each parameter as one dotted key: ${key.split(".")[0]}.NAME.type`)
+  if (BLOCKS.test(key)) {
+    return problem(
+      path,
+      `is a map; write a list of names and each parameter as one dotted key: ${key.split(".")[0]}.NAME.type`
+    )
+  }
   return unknownKey(path, key, value, Object.keys(flowSettings))
 }
 
@@ -70,7 +91,11 @@ const flowKeys = (raw: TreeMap, at: Path, source: SourceTree): FlowKeys => {
       const value = raw[key]
       if (value === undefined || value === null) return null
       if (Array.isArray(value)) return value.every((item: Tree) => typeof item === "string") ? value.join(",") : null
-      return typeof value === "object" ? null : typeof value === "string" ? value : source.written(pathOf(key)) ?? String(value)
+      return typeof value === "object"
+        ? null
+        : typeof value === "string"
+        ? value
+        : source.written(pathOf(key)) ?? String(value)
     }
   }
 }
@@ -86,11 +111,18 @@ const overrides = (keys: FlowKeys, scope: Scope, source: SourceTree): CheckedSet
   return checkClientSettings(written, scope)
 }
 
-const protocolOf = (keys: FlowKeys, context: FlowContext): { readonly resolved: Sourced<GroupProtocol>; readonly problems: ReadonlyArray<Problem> } =>
+const protocolOf = (
+  keys: FlowKeys,
+  context: FlowContext
+): { readonly resolved: Sourced<GroupProtocol>; readonly problems: ReadonlyArray<Problem> } =>
   resolveGroupProtocol([
     context.workerProtocol,
     { path: keys.pathOf("group.protocol"), level: "the flow's group.protocol", value: keys.raw["group.protocol"] },
-    { path: keys.pathOf(PROTOCOL_OVERRIDE), level: "the flow's consumer.override.group.protocol", value: keys.raw[PROTOCOL_OVERRIDE] }
+    {
+      path: keys.pathOf(PROTOCOL_OVERRIDE),
+      level: "the flow's consumer.override.group.protocol",
+      value: keys.raw[PROTOCOL_OVERRIDE]
+    }
   ])
 
 interface Parts {
@@ -111,13 +143,20 @@ const translated = (pattern: string): string => {
 const deadLetter = (v: Values): ResolvedFlow["deadLetter"] => {
   const topic = v["errors.deadletterqueue.topic.name"]
   if (topic === undefined) return null
-  return { topic, contextHeaders: v["errors.deadletterqueue.context.headers.enable"], replicationFactor: v["errors.deadletterqueue.topic.replication.factor"] }
+  return {
+    topic,
+    contextHeaders: v["errors.deadletterqueue.context.headers.enable"],
+    replicationFactor: v["errors.deadletterqueue.topic.replication.factor"]
+  }
 }
 
 export const defaultGroupId = (source: string, target: string): string => `onceover-${source}-to-${target}`
 export const defaultFlowName = (source: string, target: string): string => `${source}->${target}`
 
-const compose = ({ values: v, protocol, consumer, producer, admin, transforms }: Parts, shutdownTimeoutMs: number): ResolvedFlow => ({
+const compose = (
+  { values: v, protocol, consumer, producer, admin, transforms }: Parts,
+  shutdownTimeoutMs: number
+): ResolvedFlow => ({
   name: v.name ?? defaultFlowName(v.source, v.target),
   enabled: v.enabled,
   source: v.source,
@@ -133,7 +172,9 @@ const compose = ({ values: v, protocol, consumer, producer, admin, transforms }:
   groupMembership: v["group.membership"],
   groupId: v["group.id"] ?? defaultGroupId(v.source, v.target),
   autoOffsetReset: canonicalStartingPoint(consumer["auto.offset.reset"] ?? v["auto.offset.reset"]),
-  isolationLevel: consumer["isolation.level"]?.toLowerCase() === "read_uncommitted" ? "read_uncommitted" : "read_committed",
+  isolationLevel: consumer["isolation.level"]?.toLowerCase() === "read_uncommitted"
+    ? "read_uncommitted"
+    : "read_committed",
   shareAcknowledgementMode: v["share.acknowledgement.mode"],
   tasksMax: v["tasks.max"],
   deliveryGuarantee: v["delivery.guarantee"],
@@ -160,7 +201,12 @@ export const readFlow = (raw: Tree, index: number, context: FlowContext): ReadFl
   const at: Path = ["flows", index]
   const path = renderPath(at)
   if (!isTreeMap(raw)) {
-    return { flow: null, known: { at: path, enabled: false, named: false, groupNamed: false }, problems: [problem(path, `is ${shown(raw, false)}`, { allowed: "a map with source, target and more" })], warnings: [] }
+    return {
+      flow: null,
+      known: { at: path, enabled: false, named: false, groupNamed: false },
+      problems: [problem(path, `is ${shown(raw, false)}`, { allowed: "a map with source, target and more" })],
+      warnings: []
+    }
   }
   const keys = flowKeys(raw, at, context.source)
   // group.protocol is read with its levels: here its errors would be reported twice.
@@ -171,13 +217,40 @@ export const readFlow = (raw: Tree, index: number, context: FlowContext): ReadFl
   const producer = overrides(keys, "producer", context.source)
   const admin = overrides(keys, "admin", context.source)
   const transforms = readTransforms(keys, context.folder)
-  const checks = checkFlow({ partial: decoded.partial, keys, aliases: context.aliases, protocol: protocol.resolved.value, consumer: consumer.values, transforms: transforms.transforms })
-  const single = [...decoded.problems, ...protocol.problems, ...consumer.problems, ...producer.problems, ...admin.problems, ...transforms.problems]
+  const checks = checkFlow({
+    partial: decoded.partial,
+    keys,
+    aliases: context.aliases,
+    protocol: protocol.resolved.value,
+    consumer: consumer.values,
+    transforms: transforms.transforms
+  })
+  const single = [
+    ...decoded.problems,
+    ...protocol.problems,
+    ...consumer.problems,
+    ...producer.problems,
+    ...admin.problems,
+    ...transforms.problems
+  ]
   // One value, one problem: what is wrong in itself is not also wrong beside others.
   const problems = [...single, ...checks.problems.filter((p) => !single.some((other) => other.path === p.path))]
-  const parts = { protocol: protocol.resolved, consumer: consumer.values, producer: producer.values, admin: admin.values, transforms: transforms.transforms }
-  const flow = problems.length > 0 || decoded.value === null ? null : compose({ values: decoded.value, ...parts }, context.shutdownTimeoutMs)
-  return { flow, known: knownOf(decoded.partial, path), problems, warnings: [...consumer.warnings, ...producer.warnings, ...admin.warnings, ...checks.warnings] }
+  const parts = {
+    protocol: protocol.resolved,
+    consumer: consumer.values,
+    producer: producer.values,
+    admin: admin.values,
+    transforms: transforms.transforms
+  }
+  const flow = problems.length > 0 || decoded.value === null
+    ? null
+    : compose({ values: decoded.value, ...parts }, context.shutdownTimeoutMs)
+  return {
+    flow,
+    known: knownOf(decoded.partial, path),
+    problems,
+    warnings: [...consumer.warnings, ...producer.warnings, ...admin.warnings, ...checks.warnings]
+  }
 }
 
 const knownOf = (v: Partial<Values>, at: string): ReadFlow["known"] => {

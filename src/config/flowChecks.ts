@@ -21,11 +21,21 @@ const checkEnds = ({ partial, keys, aliases }: FlowFacts): ReadonlyArray<Problem
   for (const end of ["source", "target"] as const) {
     const alias = partial[end]
     if (alias !== undefined && !aliases.includes(alias)) {
-      problems.push(problem(keys.pathOf(end), `is ${shown(alias, false)}, which is not under clusters`, { allowed: aliases.join(", ") || "an alias of clusters", nearest: nearest(alias, aliases) }))
+      problems.push(
+        problem(keys.pathOf(end), `is ${shown(alias, false)}, which is not under clusters`, {
+          allowed: aliases.join(", ") || "an alias of clusters",
+          nearest: nearest(alias, aliases)
+        })
+      )
     }
   }
   if (partial.source !== undefined && partial.source === partial.target) {
-    problems.push(problem(keys.pathOf("target"), `is ${shown(partial.target, false)}, the source of the same flow; a flow never writes where it reads`))
+    problems.push(
+      problem(
+        keys.pathOf("target"),
+        `is ${shown(partial.target, false)}, the source of the same flow; a flow never writes where it reads`
+      )
+    )
   }
   return problems
 }
@@ -36,7 +46,14 @@ const checkMapping = ({ partial, keys }: FlowFacts): ReadonlyArray<Problem> => {
   for (const [from, to] of Object.entries(partial["topic.mapping"] ?? {})) {
     const other = first.get(to)
     if (other === undefined) first.set(to, from)
-    else problems.push(problem(`${keys.pathOf("topic.mapping")}.${from}`, `is ${shown(to, false)}, to which "${other}" goes already; partition numbers are kept, so two topics cannot become one`))
+    else {problems.push(
+        problem(
+          `${keys.pathOf("topic.mapping")}.${from}`,
+          `is ${
+            shown(to, false)
+          }, to which "${other}" goes already; partition numbers are kept, so two topics cannot become one`
+        )
+      )}
   }
   return problems
 }
@@ -45,10 +62,22 @@ const checkGuarantee = ({ partial, keys, protocol, consumer }: FlowFacts): Reado
   const problems: Array<Problem> = []
   const exactly = partial["delivery.guarantee"] === "exactly-once"
   if (partial["share.acknowledgement.mode"] === "implicit" && protocol === "share" && exactly) {
-    problems.push(problem(keys.pathOf("share.acknowledgement.mode"), "is \"implicit\", which acknowledges before the target has confirmed; it needs delivery.guarantee: at-least-once", { allowed: "explicit" }))
+    problems.push(
+      problem(
+        keys.pathOf("share.acknowledgement.mode"),
+        "is \"implicit\", which acknowledges before the target has confirmed; it needs delivery.guarantee: at-least-once",
+        { allowed: "explicit" }
+      )
+    )
   }
   if (consumer["isolation.level"]?.toLowerCase() === "read_uncommitted" && exactly) {
-    problems.push(problem(keys.pathOf("consumer.override.isolation.level"), "is \"read_uncommitted\", with which aborted records are mirrored; it needs delivery.guarantee: at-least-once", { allowed: "read_committed" }))
+    problems.push(
+      problem(
+        keys.pathOf("consumer.override.isolation.level"),
+        "is \"read_uncommitted\", with which aborted records are mirrored; it needs delivery.guarantee: at-least-once",
+        { allowed: "read_committed" }
+      )
+    )
   }
   return problems
 }
@@ -59,20 +88,33 @@ const checkDeadLetters = ({ partial, keys, transforms }: FlowFacts): ReadonlyArr
   const problems: Array<Problem> = []
   const named = keys.raw[DEAD_LETTER] !== undefined
   const diverts = partial["on.record.refused"] === "deadletter"
-  if (diverts && !named) problems.push(problem(keys.pathOf("on.record.refused"), `is "deadletter" but ${DEAD_LETTER} names no topic`))
-  for (const key of ["errors.deadletterqueue.context.headers.enable", "errors.deadletterqueue.topic.replication.factor"]) {
-    if (!named && keys.raw[key] !== undefined) problems.push(problem(keys.pathOf(key), `has no effect: ${DEAD_LETTER} names no topic`))
+  if (diverts && !named) {
+    problems.push(problem(keys.pathOf("on.record.refused"), `is "deadletter" but ${DEAD_LETTER} names no topic`))
+  }
+  for (
+    const key of ["errors.deadletterqueue.context.headers.enable", "errors.deadletterqueue.topic.replication.factor"]
+  ) {
+    if (!named && keys.raw[key] !== undefined) {
+      problems.push(problem(keys.pathOf(key), `has no effect: ${DEAD_LETTER} names no topic`))
+    }
   }
   const hasTransforms = transforms.length > 0 || keys.raw["transforms"] !== undefined
   if (named && !diverts && !hasTransforms) {
-    problems.push(problem(keys.pathOf(DEAD_LETTER), "is never used: the flow has no transforms that could fail, and on.record.refused is not deadletter"))
+    problems.push(
+      problem(
+        keys.pathOf(DEAD_LETTER),
+        "is never used: the flow has no transforms that could fail, and on.record.refused is not deadletter"
+      )
+    )
   }
   return problems
 }
 
 const warningsOf = ({ partial, keys, protocol }: FlowFacts): ReadonlyArray<string> => {
   const only = (key: keyof FlowFacts["partial"], mode: GroupProtocol): ReadonlyArray<string> =>
-    keys.raw[key] !== undefined && protocol !== mode ? [`${keys.pathOf(key)} has no effect: group.protocol is ${protocol}`] : []
+    keys.raw[key] !== undefined && protocol !== mode
+      ? [`${keys.pathOf(key)} has no effect: group.protocol is ${protocol}`]
+      : []
   const tolerance = partial["errors.tolerance"] === "all" && keys.raw["transforms"] === undefined
     ? [`${keys.pathOf("errors.tolerance")} has no effect: the flow has no transforms`]
     : []
@@ -84,7 +126,9 @@ const warningsOf = ({ partial, keys, protocol }: FlowFacts): ReadonlyArray<strin
   ]
 }
 
-export const checkFlow = (facts: FlowFacts): { readonly problems: ReadonlyArray<Problem>; readonly warnings: ReadonlyArray<string> } => ({
+export const checkFlow = (
+  facts: FlowFacts
+): { readonly problems: ReadonlyArray<Problem>; readonly warnings: ReadonlyArray<string> } => ({
   problems: [...checkEnds(facts), ...checkMapping(facts), ...checkGuarantee(facts), ...checkDeadLetters(facts)],
   warnings: warningsOf(facts)
 })

@@ -27,13 +27,22 @@ export const parseGroupProtocol = (at: ProtocolLevel): GroupProtocol | Problem =
   const found = VALUES.find((value) => value === text)
   if (found !== undefined) return found
   if (text === "classic") {
-    return problem(at.path, `is "classic" (${at.level}); for a consumer group with classic membership write group.protocol: consumer and group.membership: classic`, { allowed: VALUES.join(", ") })
+    return problem(
+      at.path,
+      `is "classic" (${at.level}); for a consumer group with classic membership write group.protocol: consumer and group.membership: classic`,
+      { allowed: VALUES.join(", ") }
+    )
   }
-  return problem(at.path, `is ${shown(at.value, false)} (${at.level})`, { allowed: VALUES.join(", "), nearest: text === null ? null : nearest(text, VALUES) })
+  return problem(at.path, `is ${shown(at.value, false)} (${at.level})`, {
+    allowed: VALUES.join(", "),
+    nearest: text === null ? null : nearest(text, VALUES)
+  })
 }
 
 /** The levels in rising order of weight. A wrong value on any level is a problem, also where another level wins. */
-export const resolveGroupProtocol = (levels: ReadonlyArray<ProtocolLevel>): { readonly resolved: Sourced<GroupProtocol>; readonly problems: ReadonlyArray<Problem> } => {
+export const resolveGroupProtocol = (
+  levels: ReadonlyArray<ProtocolLevel>
+): { readonly resolved: Sourced<GroupProtocol>; readonly problems: ReadonlyArray<Problem> } => {
   const problems: Array<Problem> = []
   let resolved: Sourced<GroupProtocol> = { value: "share", origin: "the default" }
   for (const level of levels) {

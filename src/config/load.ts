@@ -39,13 +39,17 @@ const readText = (path: string): Effect.Effect<string, string> =>
       const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)
       return REASONS[code] ?? code
     }
-  }).pipe(Effect.flatMap(({ tooLarge, text }) => tooLarge ? Effect.fail(`it is larger than ${MAX_BYTES} bytes`) : Effect.succeed(text)))
+  }).pipe(Effect.flatMap(({ tooLarge, text }) =>
+    tooLarge ? Effect.fail(`it is larger than ${MAX_BYTES} bytes`) : Effect.succeed(text)
+  ))
 
 const loadProperties = (path: string, folder: string): Effect.Effect<LoadedFile> =>
   readText(resolve(folder, path)).pipe(
     Effect.map((text): LoadedFile => {
       const file = readProperties(text)
-      return file.malformed.length === 0 ? { ok: true, file } : { ok: false, why: `line ${file.malformed[0]} has a malformed \\u escape` }
+      return file.malformed.length === 0
+        ? { ok: true, file }
+        : { ok: false, why: `line ${file.malformed[0]} has a malformed \\u escape` }
     }),
     Effect.catch((why) => Effect.succeed<LoadedFile>({ ok: false, why }))
   )
@@ -59,7 +63,11 @@ interface ForTheWire {
 /** What the connection layer says of settings: certificates that are not there, a JAAS line that it cannot read. */
 const checkByWire = ({ settings, pathOf }: ForTheWire): Effect.Effect<ReadonlyArray<Problem>> => {
   const asProblem = (error: SettingsError): Problem => {
-    const value = isSecretSetting(error.key) ? "is not usable" : error.value === "" || error.value === "not set" ? "is missing" : `is ${JSON.stringify(error.value)}`
+    const value = isSecretSetting(error.key)
+      ? "is not usable"
+      : error.value === "" || error.value === "not set"
+      ? "is missing"
+      : `is ${JSON.stringify(error.value)}`
     return problem(pathOf(error.key), value, { allowed: error.allowed })
   }
   const said = (checked: Effect.Effect<unknown, SettingsError>) =>
@@ -74,8 +82,14 @@ const ofClusters = (clusters: ReadonlyArray<ResolvedCluster>): ReadonlyArray<For
 /** The ends of flows that override something; the clusters alone have been checked before. */
 const ofFlows = (config: ResolvedConfig): ReadonlyArray<ForTheWire> =>
   config.flows.flatMap((flow, index) => {
-    const end = (prefix: string, overrides: ClientSettingValues, settings: ClientSettingValues): ReadonlyArray<ForTheWire> =>
-      Object.keys(overrides).length === 0 ? [] : [{ settings, pathOf: (key) => `flows[${index}].${prefix}.override.${key}` }]
+    const end = (
+      prefix: string,
+      overrides: ClientSettingValues,
+      settings: ClientSettingValues
+    ): ReadonlyArray<ForTheWire> =>
+      Object.keys(overrides).length === 0
+        ? []
+        : [{ settings, pathOf: (key) => `flows[${index}].${prefix}.override.${key}` }]
     return [
       ...end("consumer", flow.consumerOverrides, sourceSettings(config, flow)),
       ...end("producer", flow.producerOverrides, targetSettings(config, flow)),
@@ -90,7 +104,9 @@ const withLines = (problems: ReadonlyArray<Problem>, line: (path: string) => num
 
 const failWith = (file: string, problems: ReadonlyArray<Problem>): Effect.Effect<never, ConfigError> => {
   const [first, ...others] = problems
-  return first === undefined ? Effect.die(new Error("a configuration was refused without a problem")) : Effect.fail(new ConfigError({ file, problems: [first, ...others] }))
+  return first === undefined
+    ? Effect.die(new Error("a configuration was refused without a problem"))
+    : Effect.fail(new ConfigError({ file, problems: [first, ...others] }))
 }
 
 /**
@@ -98,26 +114,37 @@ const failWith = (file: string, problems: ReadonlyArray<Problem>): Effect.Effect
  *
  * Fails with ConfigError for whatever is wrong: the file, its syntax, a key, a value, a reference.
  */
-export const loadConfig = Effect.fn("loadConfig")(function*(path: string, env: Environment): Effect.fn.Return<ResolvedConfig, ConfigError> {
-  const read = yield* Effect.result(readText(path))
-  if (Result.isFailure(read)) return yield* failWith(path, [problem("", `cannot be read: ${read.failure}`)])
-  if (looksLikeProperties(path, read.success)) {
-    return yield* failWith(path, [problem("", "is a properties file; MirrorMaker 2 files cannot be read by this version yet, write the configuration as YAML (docs/configuration.md)")])
+export const loadConfig = Effect.fn("loadConfig")(
+  function*(path: string, env: Environment): Effect.fn.Return<ResolvedConfig, ConfigError> {
+    const read = yield* Effect.result(readText(path))
+    if (Result.isFailure(read)) return yield* failWith(path, [problem("", `cannot be read: ${read.failure}`)])
+    if (looksLikeProperties(path, read.success)) {
+      return yield* failWith(path, [
+        problem(
+          "",
+          "is a properties file; MirrorMaker 2 files cannot be read by this version yet, write the configuration as YAML (docs/configuration.md)"
+        )
+      ])
+    }
+    const { tree, problems: syntax } = readTree(read.success)
+    if (syntax.length > 0) return yield* failWith(path, syntax)
+    const folder = dirname(resolve(path))
+    const files = new Map<string, LoadedFile>()
+    for (const file of referencedFiles(tree.root)) files.set(file, yield* loadProperties(file, folder))
+    const replaced = replaceReferences(tree.root, { env, files })
+    const resolution = resolveFile({ path, folder, source: tree, root: replaced.tree })
+    const wire = (yield* Effect.all(ofClusters(resolution.clusters).map(checkByWire))).flat()
+    // A value whose reference was not found is wrong for that reason only.
+    const blamed = new Set(replaced.problems.map((p) => p.path))
+    const known = new Set(resolution.problems.map((p) => p.path))
+    const all = [
+      ...replaced.problems,
+      ...resolution.problems.filter((p) => !blamed.has(p.path)),
+      ...wire.filter((p) => !blamed.has(p.path) && !known.has(p.path))
+    ]
+    if (all.length > 0 || resolution.config === null) return yield* failWith(path, withLines(all, tree.line))
+    const inFlows = (yield* Effect.all(ofFlows(resolution.config).map(checkByWire))).flat()
+    if (inFlows.length > 0) return yield* failWith(path, withLines(inFlows, tree.line))
+    return resolution.config
   }
-  const { tree, problems: syntax } = readTree(read.success)
-  if (syntax.length > 0) return yield* failWith(path, syntax)
-  const folder = dirname(resolve(path))
-  const files = new Map<string, LoadedFile>()
-  for (const file of referencedFiles(tree.root)) files.set(file, yield* loadProperties(file, folder))
-  const replaced = replaceReferences(tree.root, { env, files })
-  const resolution = resolveFile({ path, folder, source: tree, root: replaced.tree })
-  const wire = (yield* Effect.all(ofClusters(resolution.clusters).map(checkByWire))).flat()
-  // A value whose reference was not found is wrong for that reason only.
-  const blamed = new Set(replaced.problems.map((p) => p.path))
-  const known = new Set(resolution.problems.map((p) => p.path))
-  const all = [...replaced.problems, ...resolution.problems.filter((p) => !blamed.has(p.path)), ...wire.filter((p) => !blamed.has(p.path) && !known.has(p.path))]
-  if (all.length > 0 || resolution.config === null) return yield* failWith(path, withLines(all, tree.line))
-  const inFlows = (yield* Effect.all(ofFlows(resolution.config).map(checkByWire))).flat()
-  if (inFlows.length > 0) return yield* failWith(path, withLines(inFlows, tree.line))
-  return resolution.config
-})
+)

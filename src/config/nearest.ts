@@ -44,6 +44,8 @@ export const nearest = (name: string, candidates: Iterable<string>): string | nu
   if (best === null) return null
   const limit = Math.max(1, Math.ceil(Math.min(wanted.length, best.candidate.length) / 3))
   if (best.distance <= limit) return best.candidate
-  const containing = [...candidates].filter((c) => wanted.length >= 4 && (folded(c).includes(wanted) || wanted.includes(folded(c))))
+  const containing = [...candidates].filter((c) =>
+    wanted.length >= 4 && (folded(c).includes(wanted) || wanted.includes(folded(c)))
+  )
   return containing.toSorted((a, b) => Math.abs(a.length - name.length) - Math.abs(b.length - name.length))[0] ?? null
 }

@@ -5,7 +5,10 @@
  * (?i) is translated.
  */
 
-export type ParsedPattern = { readonly ok: true; readonly source: string } | { readonly ok: false; readonly why: string }
+export type ParsedPattern = { readonly ok: true; readonly source: string } | {
+  readonly ok: false
+  readonly why: string
+}
 
 /** What Java knows and JavaScript reads in silence as something else. */
 const JAVA_ONLY: ReadonlyArray<readonly [RegExp, string]> = [
@@ -20,7 +23,9 @@ const compile = (source: string): string | null => {
     new RegExp(`^(?:${source})$`)
     return null
   } catch (error) {
-    return error instanceof Error ? error.message.replace(/^Invalid regular expression: \/.*\/\w*: /, "") : String(error)
+    return error instanceof Error
+      ? error.message.replace(/^Invalid regular expression: \/.*\/\w*: /, "")
+      : String(error)
   }
 }
 
@@ -30,7 +35,9 @@ export const parsePattern = (pattern: string): ParsedPattern => {
   // An escaped backslash is a plain character: what follows it is not an escape.
   const escapesOnly = pattern.replaceAll("\\\\", "")
   const foreign = JAVA_ONLY.find(([form]) => form.test(escapesOnly))
-  if (foreign !== undefined) return { ok: false, why: `uses ${foreign[1]}, which JavaScript's regular expressions do not have` }
+  if (foreign !== undefined) {
+    return { ok: false, why: `uses ${foreign[1]}, which JavaScript's regular expressions do not have` }
+  }
   const source = pattern.startsWith("(?i)") ? `(?i:${pattern.slice(4)})` : pattern
   const why = compile(source)
   return why === null ? { ok: true, source } : { ok: false, why: `is not a regular expression (${why})` }

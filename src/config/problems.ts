@@ -20,7 +20,15 @@ export const ProblemSchema = Schema.Struct({
 export interface Problem extends Schema.Schema.Type<typeof ProblemSchema> {}
 
 /** A problem, with what is not known left out. */
-export const problem = (path: string, what: string, more: { readonly allowed?: string | undefined; readonly nearest?: string | null | undefined; readonly line?: number } = {}): Problem => ({
+export const problem = (
+  path: string,
+  what: string,
+  more: {
+    readonly allowed?: string | undefined
+    readonly nearest?: string | null | undefined
+    readonly line?: number
+  } = {}
+): Problem => ({
   path,
   what,
   line: more.line ?? null,
@@ -35,7 +43,11 @@ export const shown = (value: unknown, secret: boolean): string => {
   if (secret) return "<redacted>"
   if (value === null || value === undefined) return "empty"
   if (typeof value === "bigint") return String(value)
-  if (typeof value === "object") return Array.isArray(value) ? (value.length === 0 ? "an empty list" : "a list") : "a map"
+  if (typeof value === "object") {
+    return Array.isArray(value)
+      ? (value.length === 0 ? "an empty list" : "a list")
+      : "a map"
+  }
   const text = JSON.stringify(value)
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…"` : text
 }

@@ -5,7 +5,8 @@ import type { SettingInfo, Settings } from "./setting.ts"
 import { httpSettings, logSettings, topSettings } from "./topSettings.ts"
 import { PREDICATE_TYPES, TRANSFORM_TYPES, type TypeTable } from "./transforms.ts"
 
-const defaultOf = (info: SettingInfo): string => info.required ? "required" : info.fallback === null ? "none" : `default: \`${info.fallback}\``
+const defaultOf = (info: SettingInfo): string =>
+  info.required ? "required" : info.fallback === null ? "none" : `default: \`${info.fallback}\``
 
 const one = (name: string, info: SettingInfo): string =>
   `### \`${name}\`\n\n${info.text}\n\n- Type: ${info.type}, ${defaultOf(info)}\n- Allowed: ${info.allowed}\n`
@@ -15,7 +16,9 @@ const section = (title: string, settings: Settings, prefix = ""): string =>
 
 const types = (table: TypeTable): string =>
   Object.entries(table).map(([type, params]) => {
-    const list = Object.entries(params).map(([name, info]) => `\`${name}\`${info.required ? "" : " (optional)"}: ${info.allowed}`).join("; ")
+    const list = Object.entries(params).map(([name, info]) =>
+      `\`${name}\`${info.required ? "" : " (optional)"}: ${info.allowed}`
+    ).join("; ")
     return `| \`${type}\` | ${list || "none"} |`
   }).join("\n")
 
@@ -74,7 +77,13 @@ place wins. How a member of a consumer group joins (Kafka's own \`group.protocol
 
 const clientSection = (): string => {
   const all = [...KAFKA_SETTINGS.values()]
-  const used = (filter: (scopes: ReadonlyArray<string>) => boolean): string => code(all.filter((s) => s.ignored === null && !RESERVED.has(s.name) && whyUnsupported(s.name) === null && s.name !== "group.protocol" && filter(s.scopes)).map((s) => s.name))
+  const used = (filter: (scopes: ReadonlyArray<string>) => boolean): string =>
+    code(
+      all.filter((s) =>
+        s.ignored === null && !RESERVED.has(s.name) && whyUnsupported(s.name) === null && s.name !== "group.protocol" &&
+        filter(s.scopes)
+      ).map((s) => s.name)
+    )
   const ignored = Map.groupBy(all.filter((s) => s.ignored !== null), (s) => s.ignored as string)
   return `## Client settings
 
@@ -89,13 +98,17 @@ brought into force on the source when the flow starts.
 
 Words that are checked: ${[...WORDS, ...FIXED].map(([name, words]) => `\`${name}\` (${words.join(", ")})`).join("; ")}.
 
-Accepted and without effect, with a line in the log: ${[...ignored].map(([why, list]) => `${code(list.map((s) => s.name))} (${why})`).join("; ")}.
+Accepted and without effect, with a line in the log: ${
+    [...ignored].map(([why, list]) => `${code(list.map((s) => s.name))} (${why})`).join("; ")
+  }.
 
 Refused, because they cannot work here: ${code(all.filter((s) => whyUnsupported(s.name) !== null).map((s) => s.name))}.
 
 Refused, because onceover sets them: ${[...RESERVED].map(([name, why]) => `\`${name}\` (${why})`).join("; ")}.
 
-Names of librdkafka that are taken for Kafka's: ${[...LIBRDKAFKA].map(([from, to]) => `\`${from}\` (\`${to}\`)`).join(", ")}.
+Names of librdkafka that are taken for Kafka's: ${
+    [...LIBRDKAFKA].map(([from, to]) => `\`${from}\` (\`${to}\`)`).join(", ")
+  }.
 `
 }
 

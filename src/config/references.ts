@@ -15,7 +15,10 @@ const REFERENCE = /\$?\$\{([^}:]*):(?:([^}:]*):)?([^}]*)\}/g
 
 export type Environment = Readonly<Record<string, string | undefined>>
 /** What a properties file holds, or why it cannot be read, in words. */
-export type LoadedFile = { readonly ok: true; readonly file: PropertiesFile } | { readonly ok: false; readonly why: string }
+export type LoadedFile = { readonly ok: true; readonly file: PropertiesFile } | {
+  readonly ok: false
+  readonly why: string
+}
 
 export interface ReferenceSources {
   readonly env: Environment
@@ -40,26 +43,47 @@ export const referencedFiles = (tree: Tree): ReadonlySet<string> => {
   return paths
 }
 
-type Found = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly what: string; readonly allowed?: string }
+type Found = { readonly ok: true; readonly text: string } | {
+  readonly ok: false
+  readonly what: string
+  readonly allowed?: string
+}
 
 const fromEnv = (path: string | undefined, name: string, env: Environment): Found => {
-  if (path !== undefined || name === "") return { ok: false, what: "holds an incomplete reference", allowed: "${env:NAME}" }
+  if (path !== undefined || name === "") {
+    return { ok: false, what: "holds an incomplete reference", allowed: "${env:NAME}" }
+  }
   const value = env[name]
-  return value === undefined ? { ok: false, what: `needs the environment variable ${name}, which is not set` } : { ok: true, text: value }
+  return value === undefined
+    ? { ok: false, what: `needs the environment variable ${name}, which is not set` }
+    : { ok: true, text: value }
 }
 
 const fromFile = (path: string | undefined, key: string, files: ReadonlyMap<string, LoadedFile>): Found => {
-  if (path === undefined || path === "" || key === "") return { ok: false, what: "holds an incomplete reference", allowed: "${file:PATH:KEY}" }
+  if (path === undefined || path === "" || key === "") {
+    return { ok: false, what: "holds an incomplete reference", allowed: "${file:PATH:KEY}" }
+  }
   const loaded = files.get(path)
-  if (loaded === undefined || !loaded.ok) return { ok: false, what: `needs the file ${path}, which cannot be read${loaded === undefined ? "" : ` (${loaded.why})`}` }
+  if (loaded === undefined || !loaded.ok) {
+    return {
+      ok: false,
+      what: `needs the file ${path}, which cannot be read${loaded === undefined ? "" : ` (${loaded.why})`}`
+    }
+  }
   const value = loaded.file.entries.get(key)
-  return value === undefined ? { ok: false, what: `needs the key ${key} of ${path}, which has no such key` } : { ok: true, text: value }
+  return value === undefined
+    ? { ok: false, what: `needs the key ${key} of ${path}, which has no such key` }
+    : { ok: true, text: value }
 }
 
 const find = (provider: string, path: string | undefined, key: string, sources: ReferenceSources): Found => {
   if (provider === "env") return fromEnv(path, key, sources.env)
   if (provider === "file") return fromFile(path, key, sources.files)
-  return { ok: false, what: `refers to a provider named ${JSON.stringify(provider)}`, allowed: "${env:NAME}, ${file:PATH:KEY}, or $${ for a plain ${" }
+  return {
+    ok: false,
+    what: `refers to a provider named ${JSON.stringify(provider)}`,
+    allowed: "${env:NAME}, ${file:PATH:KEY}, or $${ for a plain ${"
+  }
 }
 
 const replaceText = (text: string, at: Path, sources: ReferenceSources, problems: Array<Problem>): string =>
@@ -75,11 +99,16 @@ const replaceAt = (tree: Tree, at: Path, sources: ReferenceSources, problems: Ar
   if (typeof tree === "string") return replaceText(tree, at, sources, problems)
   if (Array.isArray(tree)) return tree.map((item: Tree, i) => replaceAt(item, [...at, i], sources, problems))
   if (typeof tree !== "object" || tree === null) return tree
-  return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, replaceAt(value as Tree, [...at, key], sources, problems)]))
+  return Object.fromEntries(
+    Object.entries(tree).map(([key, value]) => [key, replaceAt(value as Tree, [...at, key], sources, problems)])
+  )
 }
 
 /** The tree with every reference replaced; what cannot be found is a problem and stays as written. */
-export const replaceReferences = (tree: Tree, sources: ReferenceSources): { readonly tree: Tree; readonly problems: ReadonlyArray<Problem> } => {
+export const replaceReferences = (
+  tree: Tree,
+  sources: ReferenceSources
+): { readonly tree: Tree; readonly problems: ReadonlyArray<Problem> } => {
   const problems: Array<Problem> = []
   return { tree: replaceAt(tree, [], sources, problems), problems }
 }

@@ -31,7 +31,9 @@ export type StructOf<F extends Settings> = Schema.Struct<{ readonly [K in keyof 
 
 /** The Schema of a map with these settings. */
 export const structOf = <F extends Settings>(fields: F): StructOf<F> =>
-  Schema.Struct(Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, field.schema]))) as unknown as StructOf<F>
+  Schema.Struct(
+    Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, field.schema]))
+  ) as unknown as StructOf<F>
 
 /** A schema that first turns what was written into what `to` reads. */
 const coerced = <S extends Schema.Top>(to: S, f: (raw: unknown) => unknown) =>
@@ -40,7 +42,10 @@ const coerced = <S extends Schema.Top>(to: S, f: (raw: unknown) => unknown) =>
     encode: SchemaGetter.transform((encoded: S["Encoded"]) => encoded as unknown)
   }))
 
-const field = <S extends Schema.Top>(schema: S, info: Omit<SettingInfo, "required" | "words"> & { readonly words?: ReadonlyArray<string> }): Setting<S> => ({
+const field = <S extends Schema.Top>(
+  schema: S,
+  info: Omit<SettingInfo, "required" | "words"> & { readonly words?: ReadonlyArray<string> }
+): Setting<S> => ({
   schema: schema.annotate({ description: info.text }) as unknown as S,
   info: { ...info, required: false, words: info.words ?? [] }
 })
@@ -54,7 +59,10 @@ export const optional = <S extends Schema.Top>(setting: Setting<S>, shown: strin
   schema: Schema.optionalKey(setting.schema),
   info: { ...setting.info, fallback: shown }
 })
-export const required = <S extends Schema.Top>(setting: Setting<S>): Setting<S> => ({ ...setting, info: { ...setting.info, required: true } })
+export const required = <S extends Schema.Top>(setting: Setting<S>): Setting<S> => ({
+  ...setting,
+  info: { ...setting.info, required: true }
+})
 
 const showDefault = (value: unknown): string => typeof value === "string" ? value : JSON.stringify(value)
 
@@ -69,27 +77,57 @@ const asWord = (raw: unknown): unknown => typeof raw === "string" ? raw.trim().t
 export const whole = (min: number, max: number, text: string, unit = "", extra: ReadonlyArray<number> = []) =>
   field(
     coerced(Schema.Int.check(Schema.makeFilter((n: number) => (n >= min && n <= max) || extra.includes(n))), asNumber),
-    { type: "whole number", allowed: `${extra.map((n) => `${n}, or `).join("")}a whole number from ${min} to ${max}${unit === "" ? "" : ` (${unit})`}`, fallback: null, text }
+    {
+      type: "whole number",
+      allowed: `${extra.map((n) => `${n}, or `).join("")}a whole number from ${min} to ${max}${
+        unit === "" ? "" : ` (${unit})`
+      }`,
+      fallback: null,
+      text
+    }
   )
 
 export const flag = (text: string) =>
-  field(coerced(Schema.Boolean, asBoolean), { type: "boolean", allowed: "true, false", fallback: null, text, words: ["true", "false"] })
+  field(coerced(Schema.Boolean, asBoolean), {
+    type: "boolean",
+    allowed: "true, false",
+    fallback: null,
+    text,
+    words: ["true", "false"]
+  })
 
 export const word = <const W extends ReadonlyArray<string>>(words: W, text: string) =>
-  field(coerced(Schema.Literals(words), asWord), { type: "word", allowed: words.join(", "), fallback: null, text, words })
+  field(coerced(Schema.Literals(words), asWord), {
+    type: "word",
+    allowed: words.join(", "),
+    fallback: null,
+    text,
+    words
+  })
 
 export const text = (allowed: string, pattern: RegExp, about: string) =>
-  field(Schema.String.check(Schema.makeFilter((s: string) => pattern.test(s))), { type: "text", allowed, fallback: null, text: about })
+  field(Schema.String.check(Schema.makeFilter((s: string) => pattern.test(s))), {
+    type: "text",
+    allowed,
+    fallback: null,
+    text: about
+  })
 
 /** auto.offset.reset, with its words in lower case and its duration as it is. */
 export const startingPoint = (about: string) =>
-  field(coerced(Schema.String.check(Schema.makeFilter((s: string) => STARTING_POINT.test(s))), (raw) => typeof raw === "string" ? canonicalStartingPoint(raw) : raw), {
-    type: "word",
-    allowed: STARTING_POINT_ALLOWED,
-    fallback: null,
-    text: about,
-    words: ["earliest", "latest"]
-  })
+  field(
+    coerced(
+      Schema.String.check(Schema.makeFilter((s: string) => STARTING_POINT.test(s))),
+      (raw) => typeof raw === "string" ? canonicalStartingPoint(raw) : raw
+    ),
+    {
+      type: "word",
+      allowed: STARTING_POINT_ALLOWED,
+      fallback: null,
+      text: about,
+      words: ["earliest", "latest"]
+    }
+  )
 
 export const canonicalStartingPoint = (written: string): string => {
   const [word = "", duration] = written.trim().split(":")
@@ -118,13 +156,20 @@ const Pattern = Schema.String.check(Schema.makeFilter((s: string) => {
 
 /** Regular expressions, anchored by who uses them. Decoded to the form that `new RegExp` takes. */
 export const patterns = (text: string) =>
-  field(coerced(Schema.Array(Pattern), asList), { type: "list of patterns", allowed: "regular expressions, as a list or separated by commas", fallback: null, text })
+  field(coerced(Schema.Array(Pattern), asList), {
+    type: "list of patterns",
+    allowed: "regular expressions, as a list or separated by commas",
+    fallback: null,
+    text
+  })
 
 export const words = <const W extends ReadonlyArray<string>>(allowed: W, text: string) =>
   field(
     coerced(
       Schema.Array(coerced(Schema.Literals(allowed), asWord)).check(
-        Schema.makeFilter((list: ReadonlyArray<string>) => list.length === 0 ? "is an empty list" : new Set(list).size === list.length ? undefined : "names one twice")
+        Schema.makeFilter((list: ReadonlyArray<string>) =>
+          list.length === 0 ? "is an empty list" : new Set(list).size === list.length ? undefined : "names one twice"
+        )
       ),
       asList
     ),
@@ -136,7 +181,12 @@ export const mapping = (allowed: string, name: RegExp, text: string) => {
   const bad = Schema.makeFilter((map: Readonly<Record<string, string>>) =>
     Object.entries(map)
       .filter(([from, to]) => !name.test(from) || !name.test(to))
-      .map(([from, to]) => ({ path: [from], issue: name.test(from) ? "is not a name" : `${JSON.stringify(to)} is for ${JSON.stringify(from)}, which is not a name` }))
+      .map(([from, to]) => ({
+        path: [from],
+        issue: name.test(from)
+          ? "is not a name"
+          : `${JSON.stringify(to)} is for ${JSON.stringify(from)}, which is not a name`
+      }))
   )
   return field(Schema.Record(Schema.String, Schema.String).check(bad), { type: "map", allowed, fallback: null, text })
 }
@@ -153,9 +203,18 @@ export const parseListen = (address: string): Listen | null => {
   return { host: (found[1] ?? found[2]) as string, port: Number(found[3]) }
 }
 export const listen = (text: string) =>
-  field(coerced(Schema.Union([Schema.Literal(false), Schema.String.check(Schema.makeFilter((s: string) => parseListen(s) !== null))]), asBoolean), {
-    type: "address",
-    allowed: "HOST:PORT, or false for no server",
-    fallback: null,
-    text
-  })
+  field(
+    coerced(
+      Schema.Union([
+        Schema.Literal(false),
+        Schema.String.check(Schema.makeFilter((s: string) => parseListen(s) !== null))
+      ]),
+      asBoolean
+    ),
+    {
+      type: "address",
+      allowed: "HOST:PORT, or false for no server",
+      fallback: null,
+      text
+    }
+  )

@@ -7,7 +7,10 @@ export const DEFAULT_LISTEN = "127.0.0.1:8080"
 
 export const topSettings = {
   "consumer.group.protocol": optional(
-    word(["share", "consumer"], "The group.protocol of every flow that does not say its own. The flow's group.protocol wins over it, and the flow's consumer.override.group.protocol over both."),
+    word(
+      ["share", "consumer"],
+      "The group.protocol of every flow that does not say its own. The flow's group.protocol wins over it, and the flow's consumer.override.group.protocol over both."
+    ),
     "share"
   ),
   "shutdown.timeout.ms": withDefault(shutdownSetting, SHUTDOWN_TIMEOUT_MS)
@@ -15,12 +18,23 @@ export const topSettings = {
 
 export const httpSettings = {
   listen: withDefault(
-    listen("Where /health/live, /health/ready, /metrics, /status and the page for people are served. Loopback unless told otherwise: there is no login. Port 0 takes any free port and logs it."),
+    listen(
+      "Where /health/live, /health/ready, /metrics, /status and the page for people are served. Loopback unless told otherwise: there is no login. Port 0 takes any free port and logs it."
+    ),
     DEFAULT_LISTEN
   )
 }
 
 export const logSettings = {
-  level: withDefault(word(["trace", "debug", "info", "warn", "error", "fatal"], "The least severe messages that are logged."), "info"),
-  format: withDefault(word(["auto", "json", "pretty"], "`json` is one JSON object a line, `pretty` is for people, `auto` is pretty on a terminal and json elsewhere. Secrets are in neither."), "auto")
+  level: withDefault(
+    word(["trace", "debug", "info", "warn", "error", "fatal"], "The least severe messages that are logged."),
+    "info"
+  ),
+  format: withDefault(
+    word(
+      ["auto", "json", "pretty"],
+      "`json` is one JSON object a line, `pretty` is for people, `auto` is pretty on a terminal and json elsewhere. Secrets are in neither."
+    ),
+    "auto"
+  )
 }

@@ -27,7 +27,10 @@ export const isTreeMap = (tree: Tree | undefined): tree is TreeMap =>
 
 /** ["flows", 0, "group.id"] as "flows[0].group.id". */
 export const renderPath = (path: Path): string =>
-  path.reduce<string>((text, part) => typeof part === "number" ? `${text}[${part}]` : text === "" ? part : `${text}.${part}`, "")
+  path.reduce<string>(
+    (text, part) => typeof part === "number" ? `${text}[${part}]` : text === "" ? part : `${text}.${part}`,
+    ""
+  )
 
 const MAX_NODES = 100_000
 const MAX_DEPTH = 50
@@ -92,7 +95,9 @@ const walkNode = (given: unknown, path: Path, walk: Walk): Tree => {
   }
   walk.nodes += 1
   if (walk.nodes > MAX_NODES || path.length > MAX_DEPTH) {
-    if (walk.problems.length === 0) walk.problems.push(problem("", "is too large or too deeply nested (aliases that contain themselves?)"))
+    if (walk.problems.length === 0) {
+      walk.problems.push(problem("", "is too large or too deeply nested (aliases that contain themselves?)"))
+    }
     return null
   }
   if (isMap(node)) return walkMap(node, path, walk)
@@ -110,7 +115,9 @@ const walkNode = (given: unknown, path: Path, walk: Walk): Tree => {
 const lineAround = (lines: ReadonlyMap<string, number>, path: string): number | null => {
   let best = ""
   for (const known of lines.keys()) {
-    if (known.length > best.length && (path === known || path.startsWith(`${known}.`) || path.startsWith(`${known}[`))) best = known
+    if (
+      known.length > best.length && (path === known || path.startsWith(`${known}.`) || path.startsWith(`${known}[`))
+    ) best = known
   }
   return lines.get(best) ?? null
 }
@@ -118,18 +125,26 @@ const lineAround = (lines: ReadonlyMap<string, number>, path: string): number | 
 /** The parser's words without what it quotes: that may be a piece of a password. */
 const syntaxWords = (message: string): string => {
   const first = message.split("\n")[0] ?? ""
-  return first.replace(/^(Unresolved|Block scalar|Aliased|Expected|Invalid escape)(.*?)(: | sequence ).*$/, "$1$2$3").replace(/[.:\s]+$/, "")
+  return first.replace(/^(Unresolved|Block scalar|Aliased|Expected|Invalid escape)(.*?)(: | sequence ).*$/, "$1$2$3")
+    .replace(/[.:\s]+$/, "")
 }
 
 /** Reads the text; problems instead of a tree when it is not valid YAML. Never throws. */
 export const readTree = (text: string): { readonly tree: SourceTree; readonly problems: ReadonlyArray<Problem> } => {
   const counter = new LineCounter()
-  const document = parseDocument(text.replace(/^\uFEFF/, ""), { intAsBigInt: true, lineCounter: counter, prettyErrors: false, strict: true })
+  const document = parseDocument(text.replace(/^\uFEFF/, ""), {
+    intAsBigInt: true,
+    lineCounter: counter,
+    prettyErrors: false,
+    strict: true
+  })
   const syntaxAt = (offset: number, words: string): Problem => {
     const { line, col } = counter.linePos(offset)
     return problem("", `is not valid YAML at line ${line}, column ${col}: ${words}`, { line })
   }
-  const syntax = [...document.errors, ...document.warnings].map((error) => syntaxAt(error.pos[0], syntaxWords(error.message)))
+  const syntax = [...document.errors, ...document.warnings].map((error) =>
+    syntaxAt(error.pos[0], syntaxWords(error.message))
+  )
   const walk: Walk = {
     lines: new Map(),
     texts: new Map(),

@@ -11,7 +11,15 @@
  */
 import { Effect, type Scope } from "effect"
 import { INSTRUMENTS, type InstrumentName, type Mode, OUTCOMES, SKIP_REASONS } from "./instruments.ts"
-import { type Counter, type Gauge, type Histogram, type Labels, makeSeries, SECONDS, type SeriesFactory } from "./series.ts"
+import {
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type Labels,
+  makeSeries,
+  SECONDS,
+  type SeriesFactory
+} from "./series.ts"
 
 export interface GuaranteeInForce {
   readonly wanted: string
@@ -166,8 +174,10 @@ const makePlaces = (make: Maker) => {
       at.lag ??= make.gauge("onceover_lag_records", { topic, partition: String(partition) })
       at.lag?.set(Math.max(0, records))
     },
-    latency: (topic: string, oldest: number, newest: number, records: number) => observeBatch(topicOf(topic).latency, oldest, newest, records),
-    age: (topic: string, oldest: number, newest: number, records: number) => observeBatch(topicOf(topic).age, oldest, newest, records),
+    latency: (topic: string, oldest: number, newest: number, records: number) =>
+      observeBatch(topicOf(topic).latency, oldest, newest, records),
+    age: (topic: string, oldest: number, newest: number, records: number) =>
+      observeBatch(topicOf(topic).age, oldest, newest, records),
     forgetPartition,
     forgetTopic: (topic: string): void => {
       for (const partition of [...partitions.get(topic)?.keys() ?? []]) forgetPartition(topic, partition)
@@ -187,7 +197,11 @@ const makeGuarantee = (make: Maker) => {
     const key = JSON.stringify([inForce.wanted, inForce.effective, inForce.binding])
     if (current?.key === key) return
     make.drop(current?.gauge ?? null)
-    const gauge = make.gauge("onceover_guarantee", { wanted: inForce.wanted, effective: inForce.effective, binding: inForce.binding })
+    const gauge = make.gauge("onceover_guarantee", {
+      wanted: inForce.wanted,
+      effective: inForce.effective,
+      binding: inForce.binding
+    })
     gauge?.set(1)
     current = { key, gauge }
   }
@@ -209,8 +223,12 @@ const build = (make: Maker, flow: string, mode: Mode): FlowMetrics => {
   const running = make.gauge("onceover_flow_running")
   const count = make.gauge("onceover_partition_count")
   const commit = make.histogram("onceover_offset_commit_seconds")
-  const outcomes = new Map(OUTCOMES.map((outcome) => [outcome, make.counter("onceover_transactions_total", { outcome })]))
-  const skipped = new Map(SKIP_REASONS.map((reason) => [reason, make.counter("onceover_records_skipped_total", { reason })]))
+  const outcomes = new Map(
+    OUTCOMES.map((outcome) => [outcome, make.counter("onceover_transactions_total", { outcome })])
+  )
+  const skipped = new Map(
+    SKIP_REASONS.map((reason) => [reason, make.counter("onceover_records_skipped_total", { reason })])
+  )
   const places = makePlaces(make)
   return {
     flow,

@@ -50,7 +50,12 @@ const routes = (status: HttpOptions["status"]): Readonly<Record<string, Effect.E
   }),
   "/metrics": Effect.map(prometheusText, (body) => ({ code: 200, type: PROMETHEUS_CONTENT_TYPE, body })),
   "/status": Effect.map(status, (now) => json(200, now)),
-  "/": Effect.succeed({ code: 200, type: "text/html; charset=utf-8", body: PAGE, headers: { "content-security-policy": PAGE_POLICY } })
+  "/": Effect.succeed({
+    code: 200,
+    type: "text/html; charset=utf-8",
+    body: PAGE,
+    headers: { "content-security-policy": PAGE_POLICY }
+  })
 })
 
 const pathOf = (url: string | undefined): string => (url ?? "/").split("?")[0] ?? "/"
@@ -66,11 +71,21 @@ const respond = (response: ServerResponse, answer: Answer, head: boolean): void 
   response.end(head ? undefined : answer.body)
 }
 
-const handle = (table: Readonly<Record<string, Effect.Effect<Answer>>>, request: IncomingMessage, response: ServerResponse): Effect.Effect<void> =>
+const handle = (
+  table: Readonly<Record<string, Effect.Effect<Answer>>>,
+  request: IncomingMessage,
+  response: ServerResponse
+): Effect.Effect<void> =>
   Effect.gen(function*() {
     const path = pathOf(request.url)
     const route = Object.hasOwn(table, path) ? table[path] : undefined
-    if (route === undefined) return respond(response, json(404, { error: `no such path; there are ${Object.keys(table).join(", ")}` }), request.method === "HEAD")
+    if (route === undefined) {
+      return respond(
+        response,
+        json(404, { error: `no such path; there are ${Object.keys(table).join(", ")}` }),
+        request.method === "HEAD"
+      )
+    }
     if (request.method !== "GET" && request.method !== "HEAD") {
       return respond(response, { ...json(405, { error: "only GET and HEAD" }), headers: { allow: "GET, HEAD" } }, false)
     }
@@ -110,7 +125,13 @@ const close = (server: Server): Effect.Effect<void> =>
   }).pipe(Effect.timeoutOrElse({ duration: "2 seconds", orElse: () => Effect.void }))
 
 /** Serves until the scope closes. Returns the address, with the port that was taken. */
-export const serveHttp = (options: HttpOptions): Effect.Effect<{ readonly host: string; readonly port: number; readonly url: string }, HttpListenError, Scope.Scope> =>
+export const serveHttp = (
+  options: HttpOptions
+): Effect.Effect<
+  { readonly host: string; readonly port: number; readonly url: string },
+  HttpListenError,
+  Scope.Scope
+> =>
   Effect.gen(function*() {
     const table = routes(options.status)
     const run = Effect.runForkWith(yield* Effect.context<never>())

@@ -16,29 +16,72 @@ export interface Instrument {
   readonly only: Mode | null
 }
 
-const counter = (help: string, labels: ReadonlyArray<string> = [], only: Mode | null = null): Instrument => ({ kind: "counter", help, labels, only })
-const gauge = (help: string, labels: ReadonlyArray<string> = [], only: Mode | null = null): Instrument => ({ kind: "gauge", help, labels, only })
-const histogram = (help: string, labels: ReadonlyArray<string> = [], only: Mode | null = null): Instrument => ({ kind: "histogram", help, labels, only })
+const counter = (help: string, labels: ReadonlyArray<string> = [], only: Mode | null = null): Instrument => ({
+  kind: "counter",
+  help,
+  labels,
+  only
+})
+const gauge = (help: string, labels: ReadonlyArray<string> = [], only: Mode | null = null): Instrument => ({
+  kind: "gauge",
+  help,
+  labels,
+  only
+})
+const histogram = (help: string, labels: ReadonlyArray<string> = [], only: Mode | null = null): Instrument => ({
+  kind: "histogram",
+  help,
+  labels,
+  only
+})
 
 const PARTITION = ["topic", "partition"]
 
 export const INSTRUMENTS = {
   onceover_records_acquired_total: counter("Records taken from the share group.", [], "share"),
   onceover_records_acknowledged_total: counter("Records whose ACCEPT the source has confirmed.", [], "share"),
-  onceover_records_released_total: counter("Records whose RELEASE the source has confirmed: given back for another delivery.", [], "share"),
-  onceover_records_rejected_total: counter("Records whose REJECT the source has confirmed: never delivered again.", [], "share"),
+  onceover_records_released_total: counter(
+    "Records whose RELEASE the source has confirmed: given back for another delivery.",
+    [],
+    "share"
+  ),
+  onceover_records_rejected_total: counter(
+    "Records whose REJECT the source has confirmed: never delivered again.",
+    [],
+    "share"
+  ),
   onceover_records_redelivered_total: counter("Records acquired with a delivery count above one.", [], "share"),
-  onceover_records_repaired_total: counter("Records that the share group gave up on and that were mirrored all the same.", [], "share"),
-  onceover_acknowledgements_refused_total: counter("Records whose acknowledgement the source has refused; they are delivered again.", [], "share"),
-  onceover_acknowledge_seconds: histogram("Time from acquiring records to the confirmed acknowledgement, one observation a record.", [], "share"),
+  onceover_records_repaired_total: counter(
+    "Records that the share group gave up on and that were mirrored all the same.",
+    [],
+    "share"
+  ),
+  onceover_acknowledgements_refused_total: counter(
+    "Records whose acknowledgement the source has refused; they are delivered again.",
+    [],
+    "share"
+  ),
+  onceover_acknowledge_seconds: histogram(
+    "Time from acquiring records to the confirmed acknowledgement, one observation a record.",
+    [],
+    "share"
+  ),
   onceover_records_mirrored_total: counter("Records confirmed by the target.", PARTITION),
-  onceover_bytes_mirrored_total: counter("Bytes of the batches confirmed by the target, as stored (compressed).", PARTITION),
-  onceover_replication_latency_seconds: histogram("Time from a record's timestamp to its confirmation by the target.", ["topic"]),
+  onceover_bytes_mirrored_total: counter(
+    "Bytes of the batches confirmed by the target, as stored (compressed).",
+    PARTITION
+  ),
+  onceover_replication_latency_seconds: histogram("Time from a record's timestamp to its confirmation by the target.", [
+    "topic"
+  ]),
   onceover_record_age_seconds: histogram("Age of a record, by its timestamp, when it was read.", ["topic"]),
   onceover_lag_records: gauge("Source end offset minus what is mirrored and acknowledged.", PARTITION),
   onceover_transactions_total: counter("Transactions on the target by outcome.", ["outcome"]),
   onceover_duplicates_prevented_total: counter("Deliveries skipped because their output was committed already."),
-  onceover_records_skipped_total: counter("Records left out on purpose, by reason: a filter dropped them, or errors.tolerance let them go.", ["reason"]),
+  onceover_records_skipped_total: counter(
+    "Records left out on purpose, by reason: a filter dropped them, or errors.tolerance let them go.",
+    ["reason"]
+  ),
   onceover_dead_letters_total: counter("Records sent to the dead-letter topic."),
   onceover_source_gap_records_total: counter("Records that were gone from the source before they could be mirrored."),
   onceover_blocked_partitions: gauge("Partitions that wait because the target refuses a record."),

@@ -71,7 +71,9 @@ setInterval(refresh, 2000)
 const hash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
 /** Only what is in the page itself may run in it. */
-export const PAGE_POLICY = `default-src 'none'; script-src ${hash(SCRIPT)}; style-src ${hash(STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+export const PAGE_POLICY = `default-src 'none'; script-src ${hash(SCRIPT)}; style-src ${
+  hash(STYLE)
+}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 export const PAGE = `<!doctype html>
 <html lang="en">

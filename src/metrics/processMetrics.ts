@@ -24,15 +24,27 @@ export const processMetrics = (version: string): Effect.Effect<void, never, Scop
         info.set(1)
         return [
           info,
-          series.observedGauge("process_resident_memory_bytes", "Resident memory size in bytes.", {}, () => process.memoryUsage.rss()),
+          series.observedGauge("process_resident_memory_bytes", "Resident memory size in bytes.", {}, () =>
+            process.memoryUsage.rss()),
           series.observedCounter("process_cpu_seconds_total", "User and system processor time in seconds.", {}, () => {
             const used = process.cpuUsage()
             return (used.user + used.system) / MICROS
           }),
-          series.observedGauge("nodejs_eventloop_delay_seconds", "99th percentile of the event loop's delay since the last reading; includes the 20 ms of the measuring timer.", {}, readDelay),
-          { remove: () => void delay.disable() }
+          series.observedGauge(
+            "nodejs_eventloop_delay_seconds",
+            "99th percentile of the event loop's delay since the last reading; includes the 20 ms of the measuring timer.",
+            {},
+            readDelay
+          ),
+          {
+            remove: () =>
+              void delay.disable()
+          }
         ]
       }),
-      (made) => Effect.sync(() => made.forEach((one) => one.remove()))
+      (made) =>
+        Effect.sync(() =>
+          made.forEach((one) => one.remove())
+        )
     )
   })

@@ -2,10 +2,13 @@
 import { type Instrument, INSTRUMENTS } from "./instruments.ts"
 
 const row = ([name, i]: readonly [string, Instrument]): string =>
-  `| \`${name}\` | ${i.kind} | ${["flow", ...i.labels].map((label) => `\`${label}\``).join(", ")} | ${i.only === null ? "both" : i.only} | ${i.help} |`
+  `| \`${name}\` | ${i.kind} | ${["flow", ...i.labels].map((label) => `\`${label}\``).join(", ")} | ${
+    i.only === null ? "both" : i.only
+  } | ${i.help} |`
 
 /** The whole page. */
-export const metricsReference = (): string => `# Metrics
+export const metricsReference = (): string =>
+  `# Metrics
 
 <!-- Made by npm run docs from src/metrics. Do not edit. -->
 

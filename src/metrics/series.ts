@@ -35,8 +35,18 @@ export interface SeriesFactory {
   readonly gauge: (name: string, help: string, labels: Labels) => Gauge
   readonly histogram: (name: string, help: string, labels: Labels, boundaries: ReadonlyArray<number>) => Histogram
   /** A series whose value is asked for when metrics are read. */
-  readonly observedGauge: (name: string, help: string, labels: Labels, read: () => number) => { readonly remove: () => void }
-  readonly observedCounter: (name: string, help: string, labels: Labels, read: () => number) => { readonly remove: () => void }
+  readonly observedGauge: (
+    name: string,
+    help: string,
+    labels: Labels,
+    read: () => number
+  ) => { readonly remove: () => void }
+  readonly observedCounter: (
+    name: string,
+    help: string,
+    labels: Labels,
+    read: () => number
+  ) => { readonly remove: () => void }
 }
 
 /** Seconds, from 1 ms to about 17 minutes, doubling. */
@@ -44,7 +54,13 @@ export const SECONDS: ReadonlyArray<number> = Metric.exponentialBoundaries({ sta
 
 const nothing = (): void => {}
 
-const counterSeries = (context: Context.Context<never>, name: string, help: string, labels: Labels, read: () => number) =>
+const counterSeries = (
+  context: Context.Context<never>,
+  name: string,
+  help: string,
+  labels: Labels,
+  read: () => number
+) =>
   Metric.registerUnsafe(Metric.counter(name, { description: help, attributes: labels, incremental: true }), context, {
     get: () => ({ count: read(), incremental: true }),
     update: nothing,
@@ -70,20 +86,34 @@ const bucketOf = (boundaries: ReadonlyArray<number>, value: number): number => {
   return low
 }
 
-const makeHistogram = (context: Context.Context<never>, name: string, help: string, labels: Labels, boundaries: ReadonlyArray<number>): Histogram => {
+const makeHistogram = (
+  context: Context.Context<never>,
+  name: string,
+  help: string,
+  labels: Labels,
+  boundaries: ReadonlyArray<number>
+): Histogram => {
   const counts = new Float64Array(boundaries.length + 1)
   const state = { count: 0, sum: 0, min: 0, max: 0 }
-  const series = Metric.registerUnsafe(Metric.histogram(name, { description: help, attributes: labels, boundaries }), context, {
-    get: () => {
-      let cumulated = 0
-      return { ...state, buckets: boundaries.map((boundary, i): [number, number] => [boundary, cumulated += counts[i] as number]) }
-    },
-    update: nothing,
-    modify: nothing
-  })
+  const series = Metric.registerUnsafe(
+    Metric.histogram(name, { description: help, attributes: labels, boundaries }),
+    context,
+    {
+      get: () => {
+        let cumulated = 0
+        return {
+          ...state,
+          buckets: boundaries.map((boundary, i): [number, number] => [boundary, cumulated += counts[i] as number])
+        }
+      },
+      update: nothing,
+      modify: nothing
+    }
+  )
   const observe = (value: number, weight = 1): void => {
     if (!(weight > 0) || !Number.isFinite(value)) return
-    counts[bucketOf(boundaries, value)]! += weight
+    const bucket = bucketOf(boundaries, value)
+    counts[bucket] = (counts[bucket] as number) + weight
     state.min = state.count === 0 ? value : Math.min(state.min, value)
     state.max = state.count === 0 ? value : Math.max(state.max, value)
     state.count += weight

@@ -49,7 +49,10 @@ describe("a command line", () => {
   }
 
   it("never throws, and an error is always one line", () => {
-    const word = fc.oneof(fc.constantFrom("run", "check", "status", "--json", "--url", "--", "-", "--help", "--=", "--__proto__", "f"), fc.string())
+    const word = fc.oneof(
+      fc.constantFrom("run", "check", "status", "--json", "--url", "--", "-", "--help", "--=", "--__proto__", "f"),
+      fc.string()
+    )
     fc.assert(fc.property(fc.array(word), (args) => {
       const line = parseCommandLine(args.map((arg) => arg.replaceAll("\n", " ")))
       if (line instanceof UsageError) assert.notInclude(line.message, "\n")

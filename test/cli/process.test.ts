@@ -25,7 +25,8 @@ const file = (name: string, value: unknown): string => {
 }
 const config = (over: Plain = {}): Plain => minimal({ http: { listen: false }, ...over })
 
-const fixture = (service: string, args: ReadonlyArray<string>) => startCli(args, { script: CLI_FIXTURE, env: { SERVICE: service } })
+const fixture = (service: string, args: ReadonlyArray<string>) =>
+  startCli(args, { script: CLI_FIXTURE, env: { SERVICE: service } })
 const logs = (end: CliEnd): ReadonlyArray<Readonly<Record<string, unknown>>> =>
   end.out.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
 
@@ -61,7 +62,10 @@ describe("the configuration", () => {
 
   it("that is not there ends with 2 and one line", async () => {
     const end = await runCli(["run", join(folder, "none.yaml")])
-    assert.deepStrictEqual([end.code, end.err], [2, `${join(folder, "none.yaml")}: cannot be read: there is no such file\n`])
+    assert.deepStrictEqual([end.code, end.err], [
+      2,
+      `${join(folder, "none.yaml")}: cannot be read: there is no such file\n`
+    ])
   })
 })
 
@@ -71,7 +75,14 @@ describe("a service", () => {
     assert.strictEqual(end.code, 0)
     assert.include(end.err, "until caught up")
     const [line] = logs(end)
-    assert.deepInclude(line, { level: 30, msg: "mirroring", flow: "f", "sasl.password": "<redacted>", nested: { "ssl.key.pem": "<redacted>" }, offset: "9007199254740993" })
+    assert.deepInclude(line, {
+      level: 30,
+      msg: "mirroring",
+      flow: "f",
+      "sasl.password": "<redacted>",
+      nested: { "ssl.key.pem": "<redacted>" },
+      offset: "9007199254740993"
+    })
     assert.notInclude(end.out + end.err, "hunter2")
   })
 
@@ -87,10 +98,18 @@ describe("a service", () => {
   it("that fails ends with 1 and one line for each reason", async () => {
     const end = await fixture("fails", ["run", file("fails.yaml", config())]).end
     assert.strictEqual(end.code, 1)
-    assert.deepStrictEqual(logs(end).map((line) => [line["level"], line["msg"]]), [[60, "flow a: refused"], [60, "flow b: refused too"]])
+    assert.deepStrictEqual(logs(end).map((line) => [line["level"], line["msg"]]), [[60, "flow a: refused"], [
+      60,
+      "flow b: refused too"
+    ]])
   })
 
-  for (const [service, words] of [["dies", "internal error: a bug"], ["throws", "internal error: thrown in the background"], ["rejects", "internal error: rejected in the background"]] as const) {
+  for (
+    const [service, words] of [["dies", "internal error: a bug"], [
+      "throws",
+      "internal error: thrown in the background"
+    ], ["rejects", "internal error: rejected in the background"]] as const
+  ) {
     it(`that ${service} ends with 1 and one line, without a stack`, async () => {
       const end = await fixture(service, ["run", file(`${service}.yaml`, config())]).end
       assert.strictEqual(end.code, 1)
@@ -144,7 +163,9 @@ describe("check", () => {
 })
 
 describe("the real pipeline", () => {
-  const nowhere = (): Plain => ({ clusters: { east: { "bootstrap.servers": "127.0.0.1:1" }, west: { "bootstrap.servers": "127.0.0.1:1" } } })
+  const nowhere = (): Plain => ({
+    clusters: { east: { "bootstrap.servers": "127.0.0.1:1" }, west: { "bootstrap.servers": "127.0.0.1:1" } }
+  })
 
   it("without a broker ends with 1 and one line that names flow and address", async () => {
     const end = await runCli(["run", file("nowhere.yaml", config(nowhere()))])
@@ -160,9 +181,14 @@ describe("the real pipeline", () => {
     })
     try {
       const { port } = blocker.address() as AddressInfo
-      const end = await runCli(["run", file("busy.yaml", config({ ...nowhere(), http: { listen: `127.0.0.1:${port}` } }))])
+      const end = await runCli([
+        "run",
+        file("busy.yaml", config({ ...nowhere(), http: { listen: `127.0.0.1:${port}` } }))
+      ])
       assert.strictEqual(end.code, 1)
-      assert.deepStrictEqual(logs(end).map((line) => line["msg"]), [`cannot listen on 127.0.0.1:${port}: the port is in use; set http.listen to another address, or to false`])
+      assert.deepStrictEqual(logs(end).map((line) => line["msg"]), [
+        `cannot listen on 127.0.0.1:${port}: the port is in use; set http.listen to another address, or to false`
+      ])
     } finally {
       await Effect.runPromise(Effect.callback<void>((resume) => void blocker.close(() => resume(Effect.void))))
     }

@@ -30,15 +30,38 @@ const document: StatusInput = {
     source: "east",
     target: "west",
     mode: "share",
-    guarantee: { wanted: "exactly-once", effective: "at-least-once", binding: "none", reasons: ["ledger: the target has no transactions"] },
+    guarantee: {
+      wanted: "exactly-once",
+      effective: "at-least-once",
+      binding: "none",
+      reasons: ["ledger: the target has no transactions"]
+    },
     state: "running",
     reason: null,
     since: "2026-01-01T00:00:00.000Z",
     lanes: 2,
     totals,
     partitions: [
-      { topic: "orders", partition: 0, targetTopic: "east.orders", position: 1_000, lag: 5, rate: 10.6, state: "running", reason: null },
-      { topic: "orders", partition: 1, targetTopic: "east.orders", position: null, lag: null, rate: 0, state: "blocked", reason: "offset 7:\u001b[31m too large" }
+      {
+        topic: "orders",
+        partition: 0,
+        targetTopic: "east.orders",
+        position: 1_000,
+        lag: 5,
+        rate: 10.6,
+        state: "running",
+        reason: null
+      },
+      {
+        topic: "orders",
+        partition: 1,
+        targetTopic: "east.orders",
+        position: null,
+        lag: null,
+        rate: 0,
+        state: "blocked",
+        reason: "offset 7:\u001b[31m too large"
+      }
     ]
   }]
 }
@@ -47,19 +70,31 @@ const web = (answer: string, code = 200) =>
   Effect.acquireRelease(
     Effect.callback<string>((resume) => {
       const server = createServer((_, response) => response.writeHead(code).end(answer))
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)))
+      server.listen(0, "127.0.0.1", () =>
+        resume(Effect.succeed(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)))
       server.unref()
     }),
-    () => Effect.void
+    () =>
+      Effect.void
   )
 
 describe("onceover status", () => {
   it.live("shows flows, what holds and why, and each partition; as JSON it is what the service said", () =>
     Effect.scoped(Effect.gen(function*() {
       const { url } = yield* serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document) })
-      const [text, json] = yield* Effect.promise(() => Promise.all([runCli(["status", "--url", url]), runCli(["status", "--url", url, "--json"])]))
+      const [text, json] = yield* Effect.promise(() =>
+        Promise.all([runCli(["status", "--url", url]), runCli(["status", "--url", url, "--json"])])
+      )
       assert.deepStrictEqual([text.code, text.err], [0, ""])
-      for (const part of ["onceover 9.9.9, up for 61 s", "east->west  east -> west", "at-least-once (wanted: exactly-once), binding none", "ledger: the target has no transactions", "1,234,567 records"]) {
+      for (
+        const part of [
+          "onceover 9.9.9, up for 61 s",
+          "east->west  east -> west",
+          "at-least-once (wanted: exactly-once), binding none",
+          "ledger: the target has no transactions",
+          "1,234,567 records"
+        ]
+      ) {
         assert.include(text.out, part)
       }
       assert.match(text.out, /orders-0 +east\.orders +1,000 +5 +11 +running/)
@@ -69,10 +104,14 @@ describe("onceover status", () => {
 
   it.live("where nothing listens ends with 1 and one line that says how to name the address", () =>
     Effect.gen(function*() {
-      const free = yield* Effect.scoped(Effect.map(serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document) }), ({ url }) => url))
+      const free = yield* Effect.scoped(
+        Effect.map(serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document) }), ({ url }) => url)
+      )
       const end = yield* Effect.promise(() => runCli(["status", "--url", free]))
       assert.deepStrictEqual([end.code, end.out], [1, ""])
-      assert.deepStrictEqual(end.errLines, [`onceover: cannot read ${free}/status: nothing listens there; --url says where the service listens`])
+      assert.deepStrictEqual(end.errLines, [
+        `onceover: cannot read ${free}/status: nothing listens there; --url says where the service listens`
+      ])
     }))
 
   it.live("of something else than onceover is told so", () =>

@@ -41,7 +41,10 @@ describe("the smallest configuration", () => {
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* load(minimal())).config?.http, { host: "127.0.0.1", port: 8080 })
       for (const off of [false, "false"]) assert.isNull((yield* load(minimal({ http: { listen: off } }))).config?.http)
-      assert.deepStrictEqual((yield* load(minimal({ http: { listen: "[::1]:0" } }))).config?.http, { host: "::1", port: 0 })
+      assert.deepStrictEqual((yield* load(minimal({ http: { listen: "[::1]:0" } }))).config?.http, {
+        host: "::1",
+        port: 0
+      })
     }))
 
   it.effect("may be JSON, indented with tabs", () =>
@@ -55,7 +58,13 @@ describe("the topics of a flow", () => {
   it.effect("are a list, or one text with commas as in MirrorMaker 2, whose brackets do not split", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(flowOf(yield* loadFlow({ topics: ["a,b", "c"] })).topics, ["a,b", "c"])
-      assert.deepStrictEqual(flowOf(yield* loadFlow({ topics: "a, b{1,2},[c,d],e\\(x,f" })).topics, ["a", "b{1,2}", "[c,d]", "e\\(x", "f"])
+      assert.deepStrictEqual(flowOf(yield* loadFlow({ topics: "a, b{1,2},[c,d],e\\(x,f" })).topics, [
+        "a",
+        "b{1,2}",
+        "[c,d]",
+        "e\\(x",
+        "f"
+      ])
     }))
 
   it.effect("take Java's (?i) in front", () =>
@@ -81,7 +90,10 @@ flows: [{ source: east, target: west }]
         "ssl.key.password": "1e3",
         "client.rack": "True"
       })
-      assert.deepStrictEqual(config?.clusters.get("west")?.settings, { "bootstrap.servers": "b:1,c:2", "request.timeout.ms": "5000" })
+      assert.deepStrictEqual(config?.clusters.get("west")?.settings, {
+        "bootstrap.servers": "b:1,c:2",
+        "request.timeout.ms": "5000"
+      })
     }))
 
   it.effect("of a flow win over the cluster's, each at its own end", () =>
@@ -100,19 +112,42 @@ flows: [{ source: east, target: west }]
         "auto.offset.reset": "latest",
         "isolation.level": "read_committed"
       })
-      assert.deepStrictEqual(targetSettings(config, flow), { "bootstrap.servers": "127.0.0.1:29092", "client.id": "writer" })
-      assert.deepStrictEqual(adminSettings(config, flow, "source"), { "bootstrap.servers": "127.0.0.1:19092", "request.timeout.ms": "7000" })
+      assert.deepStrictEqual(targetSettings(config, flow), {
+        "bootstrap.servers": "127.0.0.1:29092",
+        "client.id": "writer"
+      })
+      assert.deepStrictEqual(adminSettings(config, flow, "source"), {
+        "bootstrap.servers": "127.0.0.1:19092",
+        "request.timeout.ms": "7000"
+      })
     }))
 
   it.effect("in librdkafka's names become Kafka's", () =>
     Effect.gen(function*() {
-      const { config } = yield* load(minimal({ clusters: { east: { "metadata.broker.list": "a:1", "socket.timeout.ms": 5000 }, west: { "bootstrap.servers": "b:1" } } }))
-      assert.deepStrictEqual(config?.clusters.get("east")?.settings, { "bootstrap.servers": "a:1", "request.timeout.ms": "5000" })
+      const { config } = yield* load(
+        minimal({
+          clusters: {
+            east: { "metadata.broker.list": "a:1", "socket.timeout.ms": 5000 },
+            west: { "bootstrap.servers": "b:1" }
+          }
+        })
+      )
+      assert.deepStrictEqual(config?.clusters.get("east")?.settings, {
+        "bootstrap.servers": "a:1",
+        "request.timeout.ms": "5000"
+      })
     }))
 
   it.effect("that do nothing here are said, not refused", () =>
     Effect.gen(function*() {
-      const { config } = yield* load(minimal({ clusters: { east: { "bootstrap.servers": "a:1", "metric.reporters": "x.Y" }, west: { "bootstrap.servers": "b:1" } } }, { "producer.override.linger.ms": 5 }))
+      const { config } = yield* load(
+        minimal({
+          clusters: {
+            east: { "bootstrap.servers": "a:1", "metric.reporters": "x.Y" },
+            west: { "bootstrap.servers": "b:1" }
+          }
+        }, { "producer.override.linger.ms": 5 })
+      )
       assert.deepStrictEqual(config?.warnings, [
         "clusters.east.metric.reporters has no effect: no Java class is loaded",
         "flows[0].producer.override.linger.ms has no effect: whole batches pass through, so nothing is gathered"
@@ -121,7 +156,10 @@ flows: [{ source: east, target: west }]
 
   it.effect("say where a new group starts: by the flow, and by its override before that", () =>
     Effect.gen(function*() {
-      assert.strictEqual(flowOf(yield* loadFlow({ "auto.offset.reset": "by_duration:p1dt2h" })).autoOffsetReset, "by_duration:P1DT2H")
+      assert.strictEqual(
+        flowOf(yield* loadFlow({ "auto.offset.reset": "by_duration:p1dt2h" })).autoOffsetReset,
+        "by_duration:P1DT2H"
+      )
       const both = yield* loadFlow({ "auto.offset.reset": "earliest", "consumer.override.auto.offset.reset": "LATEST" })
       assert.strictEqual(flowOf(both).autoOffsetReset, "latest")
     }))

@@ -24,7 +24,10 @@ describe("group.protocol", () => {
           Effect.gen(function*() {
             const { groupProtocol, consumerOverrides } = flowOf(yield* said(worker, flow, override))
             assert.strictEqual(groupProtocol.value, wanted)
-            assert.isTrue(groupProtocol.origin === level || groupProtocol.origin.includes(`${level} (`), groupProtocol.origin)
+            assert.isTrue(
+              groupProtocol.origin === level || groupProtocol.origin.includes(`${level} (`),
+              groupProtocol.origin
+            )
             assert.notProperty(consumerOverrides, "group.protocol")
           }))
       }

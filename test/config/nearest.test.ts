@@ -7,7 +7,9 @@ const byDefinition = (a: string, b: string): number => {
   if (a === "" || b === "") return a.length + b.length
   const [x, y] = [a.slice(1), b.slice(1)]
   const best = Math.min(byDefinition(x, b) + 1, byDefinition(a, y) + 1, byDefinition(x, y) + (a[0] === b[0] ? 0 : 1))
-  return a.length > 1 && b.length > 1 && a[0] === b[1] && a[1] === b[0] ? Math.min(best, byDefinition(a.slice(2), b.slice(2)) + 1) : best
+  return a.length > 1 && b.length > 1 && a[0] === b[1] && a[1] === b[0]
+    ? Math.min(best, byDefinition(a.slice(2), b.slice(2)) + 1)
+    : best
 }
 
 describe("the nearest name", () => {
@@ -27,6 +29,9 @@ describe("the nearest name", () => {
   })
 
   it("is found for a name that lacks a part", () => {
-    assert.strictEqual(nearest("deadletterqueue.topic", ["errors.deadletterqueue.topic.name", "topics"]), "errors.deadletterqueue.topic.name")
+    assert.strictEqual(
+      nearest("deadletterqueue.topic", ["errors.deadletterqueue.topic.name", "topics"]),
+      "errors.deadletterqueue.topic.name"
+    )
   })
 })

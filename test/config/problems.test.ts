@@ -6,27 +6,58 @@ import { flowSettings } from "../../src/config/flowSettings.ts"
 import { KAFKA_SETTINGS } from "../../src/config/kafkaSettings.ts"
 import { CLUSTERS, load, loadFlow, loadText, minimal } from "../kit/configFile.ts"
 
-const swapped = (name: string, at: number): string => name.slice(0, at) + (name[at + 1] ?? "") + (name[at] ?? "") + name.slice(at + 2)
+const swapped = (name: string, at: number): string =>
+  name.slice(0, at) + (name[at + 1] ?? "") + (name[at] ?? "") + name.slice(at + 2)
 
 describe("a key that does not exist", () => {
   const cases: ReadonlyArray<readonly [what: string, value: unknown, line: string]> = [
     ["at top level", minimal({ cluster: 1 }), "cluster is not a setting; did you mean \"clusters\"?"],
-    ["of a cluster", minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", "sasl.mechanisim": "PLAIN" } } }), "clusters.x.sasl.mechanisim is not a Kafka client setting; did you mean \"sasl.mechanism\"?"],
+    [
+      "of a cluster",
+      minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", "sasl.mechanisim": "PLAIN" } } }),
+      "clusters.x.sasl.mechanisim is not a Kafka client setting; did you mean \"sasl.mechanism\"?"
+    ],
     ["of a flow", minimal({}, { topicz: ["a"] }), "flows[0].topicz is not a setting; did you mean \"topics\"?"],
-    ["of a flow, with underscores", minimal({}, { tasks_max: 3 }), "flows[0].tasks_max is not a setting; did you mean \"tasks.max\"?"],
+    [
+      "of a flow, with underscores",
+      minimal({}, { tasks_max: 3 }),
+      "flows[0].tasks_max is not a setting; did you mean \"tasks.max\"?"
+    ],
     ["of http", minimal({ http: { lisen: "127.0.0.1:1" } }), "http.lisen is not a setting; did you mean \"listen\"?"],
     ["of log", minimal({ log: { levle: "info" } }), "log.levle is not a setting; did you mean \"level\"?"],
-    ["of a consumer override", minimal({}, { "consumer.override.fetch.max.byte": 1 }), "flows[0].consumer.override.fetch.max.byte is not a Kafka client setting; did you mean \"fetch.max.bytes\"?"],
-    ["of a producer override", minimal({}, { "producer.override.ack": "all" }), "flows[0].producer.override.ack is not a Kafka client setting; did you mean \"acks\"?"],
-    ["of an admin override", minimal({}, { "admin.override.client.ip": "x" }), "flows[0].admin.override.client.ip is not a Kafka client setting; did you mean \"client.id\"?"],
+    [
+      "of a consumer override",
+      minimal({}, { "consumer.override.fetch.max.byte": 1 }),
+      "flows[0].consumer.override.fetch.max.byte is not a Kafka client setting; did you mean \"fetch.max.bytes\"?"
+    ],
+    [
+      "of a producer override",
+      minimal({}, { "producer.override.ack": "all" }),
+      "flows[0].producer.override.ack is not a Kafka client setting; did you mean \"acks\"?"
+    ],
+    [
+      "of an admin override",
+      minimal({}, { "admin.override.client.ip": "x" }),
+      "flows[0].admin.override.client.ip is not a Kafka client setting; did you mean \"client.id\"?"
+    ],
     [
       "of a transform",
-      minimal({}, { transforms: "a", "transforms.a.type": "DropHeaders", "transforms.a.headers": "x", "transforms.a.header": "y" }),
+      minimal({}, {
+        transforms: "a",
+        "transforms.a.type": "DropHeaders",
+        "transforms.a.headers": "x",
+        "transforms.a.header": "y"
+      }),
       "flows[0].transforms.a.header is not a parameter of DropHeaders; allowed: headers; did you mean \"headers\"?"
     ],
     [
       "of a predicate",
-      minimal({}, { predicates: "p", "predicates.p.type": "TopicNameMatches", "predicates.p.pattern": "x", "predicates.p.pattren": "y" }),
+      minimal({}, {
+        predicates: "p",
+        "predicates.p.type": "TopicNameMatches",
+        "predicates.p.pattern": "x",
+        "predicates.p.pattren": "y"
+      }),
       "flows[0].predicates.p.pattren is not a parameter of TopicNameMatches; allowed: pattern; did you mean \"pattern\"?"
     ]
   ]
@@ -58,18 +89,58 @@ describe("a key that does not exist", () => {
 describe("a setting in the wrong place", () => {
   const cases: ReadonlyArray<readonly [what: string, value: unknown, line: string]> = [
     ["a flow's at top level", minimal({ "tasks.max": 3 }), "tasks.max is a setting of a flow: write it under flows"],
-    ["a top-level one in a flow", minimal({}, { "consumer.group.protocol": "share" }), "flows[0].consumer.group.protocol belongs at top level"],
+    [
+      "a top-level one in a flow",
+      minimal({}, { "consumer.group.protocol": "share" }),
+      "flows[0].consumer.group.protocol belongs at top level"
+    ],
     ["http's in a flow", minimal({}, { listen: "a:1" }), "flows[0].listen belongs under http"],
     ["log.level as one key", minimal({ "log.level": "info" }), "log.level is written as a map: log: { level: ... }"],
-    ["a nested map for a dotted key", minimal({}, { replication: { policy: "identity" } }), "flows[0].replication is a map; write it as one dotted key: replication.policy"],
-    ["a nested map in a cluster", minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", sasl: { mechanism: "PLAIN" } } } }), "clusters.x.sasl is a map; write it as one dotted key: sasl.mechanism"],
-    ["a nested override", minimal({}, { "consumer.override": { "fetch.max.bytes": 1 } }), "flows[0].consumer.override is a map; write each setting as one dotted key: consumer.override.NAME; allowed: consumer.override.NAME: value"],
-    ["a producer's setting for the consumer", minimal({}, { "consumer.override.acks": "all" }), "flows[0].consumer.override.acks is a setting of Kafka's producer client, not of its consumer client"],
-    ["a group id of a client", minimal({}, { "consumer.override.group.id": "x" }), "flows[0].consumer.override.group.id is set by the flow: write group.id there"],
-    ["a flow's setting in a cluster", minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", "auto.offset.reset": "latest" } } }), "clusters.x.auto.offset.reset is a setting of a flow: write auto.offset.reset there"],
-    ["one of MirrorMaker 2 that is to come", minimal({}, { "sync.topic.acls.enabled": true }), "flows[0].sync.topic.acls.enabled is not supported yet"],
-    ["one of MirrorMaker 2 that has another name here", minimal({}, { "replication.policy.class": "x.Y" }), "flows[0].replication.policy.class is not a setting here; write replication.policy: default or identity"],
-    ["Kerberos", minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", "sasl.kerberos.service.name": "kafka" } } }), "clusters.x.sasl.kerberos.service.name is not supported: there is no Kerberos here; sasl.mechanism takes PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER"]
+    [
+      "a nested map for a dotted key",
+      minimal({}, { replication: { policy: "identity" } }),
+      "flows[0].replication is a map; write it as one dotted key: replication.policy"
+    ],
+    [
+      "a nested map in a cluster",
+      minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", sasl: { mechanism: "PLAIN" } } } }),
+      "clusters.x.sasl is a map; write it as one dotted key: sasl.mechanism"
+    ],
+    [
+      "a nested override",
+      minimal({}, { "consumer.override": { "fetch.max.bytes": 1 } }),
+      "flows[0].consumer.override is a map; write each setting as one dotted key: consumer.override.NAME; allowed: consumer.override.NAME: value"
+    ],
+    [
+      "a producer's setting for the consumer",
+      minimal({}, { "consumer.override.acks": "all" }),
+      "flows[0].consumer.override.acks is a setting of Kafka's producer client, not of its consumer client"
+    ],
+    [
+      "a group id of a client",
+      minimal({}, { "consumer.override.group.id": "x" }),
+      "flows[0].consumer.override.group.id is set by the flow: write group.id there"
+    ],
+    [
+      "a flow's setting in a cluster",
+      minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", "auto.offset.reset": "latest" } } }),
+      "clusters.x.auto.offset.reset is a setting of a flow: write auto.offset.reset there"
+    ],
+    [
+      "one of MirrorMaker 2 that is to come",
+      minimal({}, { "sync.topic.acls.enabled": true }),
+      "flows[0].sync.topic.acls.enabled is not supported yet"
+    ],
+    [
+      "one of MirrorMaker 2 that has another name here",
+      minimal({}, { "replication.policy.class": "x.Y" }),
+      "flows[0].replication.policy.class is not a setting here; write replication.policy: default or identity"
+    ],
+    [
+      "Kerberos",
+      minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", "sasl.kerberos.service.name": "kafka" } } }),
+      "clusters.x.sasl.kerberos.service.name is not supported: there is no Kerberos here; sasl.mechanism takes PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER"
+    ]
   ]
   for (const [what, value, line] of cases) {
     it.effect(`${what} is told where it belongs`, () =>
@@ -115,11 +186,25 @@ log: { level: loud }
 describe("a secret", () => {
   it.effect("is in no message, whatever is wrong with it", () =>
     Effect.gen(function*() {
-      const secrets = [...KAFKA_SETTINGS.keys()].filter((name) => /password|jaas|secret|keystore\.key$|key\.pem/.test(name))
+      const secrets = [...KAFKA_SETTINGS.keys()].filter((name) =>
+        /password|jaas|secret|keystore\.key$|key\.pem/.test(name)
+      )
       assert.isAbove(secrets.length, 6)
       for (const name of secrets) {
         for (const value of [{ hunter2: "hunter2" }, [["hunter2"]], "hunter2", "${nowhere:hunter2}"]) {
-          const { lines } = yield* load(minimal({ clusters: { ...CLUSTERS, x: { "bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", [name]: value } } }))
+          const { lines } = yield* load(
+            minimal({
+              clusters: {
+                ...CLUSTERS,
+                x: {
+                  "bootstrap.servers": "a:1",
+                  "security.protocol": "SASL_SSL",
+                  "sasl.mechanism": "PLAIN",
+                  [name]: value
+                }
+              }
+            })
+          )
           assert.notInclude(lines.join("\n"), "hunter2", name)
         }
       }

@@ -4,31 +4,33 @@ import { looksLikeProperties, readProperties } from "../../src/config/properties
 
 /** What java.util.Properties.load (JDK 21) makes of each text; null: it throws. Printed by Java itself. */
 const JAVA: ReadonlyArray<readonly [text: string, entries: Readonly<Record<string, string>> | null]> = [
-  ["a=1\nb = 2\nc:3\nd : 4\ne 5\nf\t6\n", {"a":"1","b":"2","c":"3","d":"4","e":"5","f":"6"}],
-  ["# c\n! d\n  # e\na=#b\nb=c!d\n", {"a":"#b","b":"c!d"}],
-  ["sasl.jaas.config=x required username=\"u\" password=\"p#1;2!\";\n", {"sasl.jaas.config":"x required username=\"u\" password=\"p#1;2!\";"}],
-  ["a=1\\\n   2\\\n\t3\nb=4\n", {"a":"123","b":"4"}],
-  ["a=1\\\\\nb=2\n", {"a":"1\\","b":"2"}],
-  ["a=1\\\\\\\nb=2\n", {"a":"1\\b=2"}],
-  ["a\\ b=c\\=d\na\\:b=x\na\\=b=y\n", {"a b":"c=d","a:b":"x","a=b":"y"}],
-  ["t=\\t\\n\\r\\f\\q\\\\\nu=\\u0041\\u00e9\n", {"t":"\t\n\r\fq\\","u":"Aé"}],
-  ["a=1\na=2\n", {"a":"2"}],
-  ["empty=\nnone\n=v\n: w\n", {"":"w","empty":"","none":""}],
-  ["a= trailing  \n", {"a":"trailing  "}],
-  ["a\r\nb=1\rc=2", {"a":"","b":"1","c":"2"}],
-  ["a=1\\", {"a":"1"}],
-  ["a=1\\\n", {"a":"1"}],
-  ["a=1\\\n\nb=2\n", {"a":"1","b":"2"}],
-  ["a = \\ x\n", {"a":" x"}],
-  ["a==b\nc:=d\ne = = f\n", {"a":"=b","c":"=d","e":"= f"}],
-  ["a=1\\\n# not a comment\nb=2\n", {"a":"1# not a comment","b":"2"}],
-  ["\n\n   \n a=1\n\fb=2\n", {"a":"1","b":"2"}],
-  ["k\\u0065y=v\n", {"key":"v"}],
-  ["a\\\n b=c\n", {"ab":"c"}],
-  ["a\\\n=c\n", {"a":"c"}],
+  ["a=1\nb = 2\nc:3\nd : 4\ne 5\nf\t6\n", { "a": "1", "b": "2", "c": "3", "d": "4", "e": "5", "f": "6" }],
+  ["# c\n! d\n  # e\na=#b\nb=c!d\n", { "a": "#b", "b": "c!d" }],
+  ["sasl.jaas.config=x required username=\"u\" password=\"p#1;2!\";\n", {
+    "sasl.jaas.config": "x required username=\"u\" password=\"p#1;2!\";"
+  }],
+  ["a=1\\\n   2\\\n\t3\nb=4\n", { "a": "123", "b": "4" }],
+  ["a=1\\\\\nb=2\n", { "a": "1\\", "b": "2" }],
+  ["a=1\\\\\\\nb=2\n", { "a": "1\\b=2" }],
+  ["a\\ b=c\\=d\na\\:b=x\na\\=b=y\n", { "a b": "c=d", "a:b": "x", "a=b": "y" }],
+  ["t=\\t\\n\\r\\f\\q\\\\\nu=\\u0041\\u00e9\n", { "t": "\t\n\r\fq\\", "u": "Aé" }],
+  ["a=1\na=2\n", { "a": "2" }],
+  ["empty=\nnone\n=v\n: w\n", { "": "w", "empty": "", "none": "" }],
+  ["a= trailing  \n", { "a": "trailing  " }],
+  ["a\r\nb=1\rc=2", { "a": "", "b": "1", "c": "2" }],
+  ["a=1\\", { "a": "1" }],
+  ["a=1\\\n", { "a": "1" }],
+  ["a=1\\\n\nb=2\n", { "a": "1", "b": "2" }],
+  ["a = \\ x\n", { "a": " x" }],
+  ["a==b\nc:=d\ne = = f\n", { "a": "=b", "c": "=d", "e": "= f" }],
+  ["a=1\\\n# not a comment\nb=2\n", { "a": "1# not a comment", "b": "2" }],
+  ["\n\n   \n a=1\n\fb=2\n", { "a": "1", "b": "2" }],
+  ["k\\u0065y=v\n", { "key": "v" }],
+  ["a\\\n b=c\n", { "ab": "c" }],
+  ["a\\\n=c\n", { "a": "c" }],
   ["a=\\u12\n", null],
-  ["   =x\n", {"":"x"}],
-  ["a   \\\n  b\n", {"a":"b"}]
+  ["   =x\n", { "": "x" }],
+  ["a   \\\n  b\n", { "a": "b" }]
 ]
 
 /** As Properties.store writes a key or a value. */
@@ -36,7 +38,9 @@ const escaped = (text: string): string =>
   [...text].map((c) => {
     if ("\\=:#! ".includes(c)) return `\\${c}`
     const code = c.charCodeAt(0)
-    return code < 0x20 || code > 0x7e ? c.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join("") : c
+    return code < 0x20 || code > 0x7e
+      ? c.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join("")
+      : c
   }).join("")
 
 describe("a properties file", () => {
@@ -49,12 +53,24 @@ describe("a properties file", () => {
   })
 
   it("gives back whatever keys and values were stored", () => {
-    const text = fc.string({ unit: fc.oneof(fc.constantFrom("\\", "=", ":", " ", "#", "!", "\n", "\t", "\f", "\r", "é", "😀"), fc.string({ minLength: 1, maxLength: 1, unit: "binary-ascii" })) })
+    const text = fc.string({
+      unit: fc.oneof(
+        fc.constantFrom("\\", "=", ":", " ", "#", "!", "\n", "\t", "\f", "\r", "é", "😀"),
+        fc.string({ minLength: 1, maxLength: 1, unit: "binary-ascii" })
+      )
+    })
     fc.assert(
-      fc.property(fc.dictionary(text, text), fc.constantFrom("=", ":", " = ", "\t:  "), fc.constantFrom("\n", "\r\n", "\r"), (entries, sign, end) => {
-        const file = Object.entries(entries).map(([key, value]) => `${escaped(key)}${sign}${escaped(value)}`).join(end)
-        assert.deepStrictEqual(Object.fromEntries(readProperties(file).entries), { ...entries })
-      })
+      fc.property(
+        fc.dictionary(text, text),
+        fc.constantFrom("=", ":", " = ", "\t:  "),
+        fc.constantFrom("\n", "\r\n", "\r"),
+        (entries, sign, end) => {
+          const file = Object.entries(entries).map(([key, value]) => `${escaped(key)}${sign}${escaped(value)}`).join(
+            end
+          )
+          assert.deepStrictEqual(Object.fromEntries(readProperties(file).entries), { ...entries })
+        }
+      )
     )
   })
 

@@ -8,6 +8,7 @@ import { projectRoot } from "../kit/paths.ts"
 const page = (name: string): string => readFileSync(join(projectRoot, "docs", name), "utf8")
 
 describe("the pages made from the code", () => {
-  it("docs/configuration.md is current (npm run docs)", () => assert.strictEqual(page("configuration.md"), configurationReference()))
+  it("docs/configuration.md is current (npm run docs)", () =>
+    assert.strictEqual(page("configuration.md"), configurationReference()))
   it("docs/metrics.md is current (npm run docs)", () => assert.strictEqual(page("metrics.md"), metricsReference()))
 })

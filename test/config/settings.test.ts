@@ -15,10 +15,26 @@ interface Place {
 }
 
 const places: ReadonlyArray<Place> = [
-  ...Object.entries(flowSettings).map(([key, { info }]): Place => ({ path: `flows[0].${key}`, info, withValue: (value) => minimal({}, { [key]: value }) })),
-  ...Object.entries(topSettings).map(([key, { info }]): Place => ({ path: key, info, withValue: (value) => minimal({ [key]: value }) })),
-  ...Object.entries(httpSettings).map(([key, { info }]): Place => ({ path: `http.${key}`, info, withValue: (value) => minimal({ http: { [key]: value } }) })),
-  ...Object.entries(logSettings).map(([key, { info }]): Place => ({ path: `log.${key}`, info, withValue: (value) => minimal({ log: { [key]: value } }) }))
+  ...Object.entries(flowSettings).map(([key, { info }]): Place => ({
+    path: `flows[0].${key}`,
+    info,
+    withValue: (value) => minimal({}, { [key]: value })
+  })),
+  ...Object.entries(topSettings).map(([key, { info }]): Place => ({
+    path: key,
+    info,
+    withValue: (value) => minimal({ [key]: value })
+  })),
+  ...Object.entries(httpSettings).map(([key, { info }]): Place => ({
+    path: `http.${key}`,
+    info,
+    withValue: (value) => minimal({ http: { [key]: value } })
+  })),
+  ...Object.entries(logSettings).map(([key, { info }]): Place => ({
+    path: `log.${key}`,
+    info,
+    withValue: (value) => minimal({ log: { [key]: value } })
+  }))
 ]
 
 const WRONG: Readonly<Record<string, ReadonlyArray<unknown>>> = {
@@ -35,7 +51,10 @@ const WRONG: Readonly<Record<string, ReadonlyArray<unknown>>> = {
 describe("every setting", () => {
   it.effect("of each type that has wrong values here", () =>
     Effect.sync(() => {
-      assert.deepStrictEqual([...new Set(places.map((p) => p.info.type))].filter((type) => WRONG[type] === undefined), [])
+      assert.deepStrictEqual(
+        [...new Set(places.map((p) => p.info.type))].filter((type) => WRONG[type] === undefined),
+        []
+      )
     }))
 
   for (const place of places) {
@@ -46,7 +65,9 @@ describe("every setting", () => {
           const { config, problems } = yield* load(place.withValue(value))
           const shown = JSON.stringify(value)
           assert.isNull(config, `${shown} was taken`)
-          const [first, ...others] = problems.filter((p) => p.path === place.path || p.path.startsWith(`${place.path}[`) || p.path.startsWith(`${place.path}.`))
+          const [first, ...others] = problems.filter((p) =>
+            p.path === place.path || p.path.startsWith(`${place.path}[`) || p.path.startsWith(`${place.path}.`)
+          )
           assert.isDefined(first, `${shown}: no problem at ${place.path}`)
           assert.isTrue(others.length === 0, `${shown}: several problems for one value`)
           assert.strictEqual(first?.allowed, place.info.allowed, shown)
@@ -58,7 +79,9 @@ describe("every setting", () => {
       Effect.sync(() => {
         assert.match(place.info.text, /^[A-Z`].*[.)]$/s)
         assert.isAbove(place.info.allowed.length, 0)
-        assert.isTrue(place.info.required || place.info.fallback !== null || place.path.endsWith("deadletterqueue.topic.name"))
+        assert.isTrue(
+          place.info.required || place.info.fallback !== null || place.path.endsWith("deadletterqueue.topic.name")
+        )
       }))
   }
 
@@ -67,7 +90,13 @@ describe("every setting", () => {
       Effect.gen(function*() {
         for (const word of place.info.words) {
           const { lines } = yield* load(place.withValue(word.toUpperCase()))
-          assert.deepStrictEqual(lines.filter((line) => line.startsWith(`${place.path} is`) && line.includes("allowed: " + place.info.allowed)), [], word)
+          assert.deepStrictEqual(
+            lines.filter((line) =>
+              line.startsWith(`${place.path} is`) && line.includes("allowed: " + place.info.allowed)
+            ),
+            [],
+            word
+          )
           const misspelt = `${word.slice(0, -1)}q`
           const { problems } = yield* load(place.withValue(misspelt))
           assert.include(problems.map((p) => p.nearest), word, misspelt)

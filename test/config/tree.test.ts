@@ -20,7 +20,10 @@ describe("a file that is not YAML", () => {
       const { problems } = readTree(text)
       assert.isAbove(problems.length, 0)
       assert.strictEqual(problems[0]?.line, line)
-      assert.match(problems[0]?.what ?? "", new RegExp(`^is not valid YAML at line ${line}, column ${column}: [^\\n]+$`))
+      assert.match(
+        problems[0]?.what ?? "",
+        new RegExp(`^is not valid YAML at line ${line}, column ${column}: [^\\n]+$`)
+      )
     })
   }
 
@@ -48,14 +51,31 @@ describe("YAML's own means", () => {
   west: { <<: *base, bootstrap.servers: "b:1" }
   north: { <<: [{ client.id: first }, { client.id: second }], bootstrap.servers: "c:1", sasl.password: *secret }
 ${TAIL}`)
-      assert.deepStrictEqual(config?.clusters.get("west")?.settings, { "bootstrap.servers": "b:1", "request.timeout.ms": "5000", "sasl.password": "0123" })
-      assert.deepStrictEqual(config?.clusters.get("north")?.settings, { "client.id": "first", "bootstrap.servers": "c:1", "sasl.password": "0123" })
+      assert.deepStrictEqual(config?.clusters.get("west")?.settings, {
+        "bootstrap.servers": "b:1",
+        "request.timeout.ms": "5000",
+        "sasl.password": "0123"
+      })
+      assert.deepStrictEqual(config?.clusters.get("north")?.settings, {
+        "client.id": "first",
+        "bootstrap.servers": "c:1",
+        "sasl.password": "0123"
+      })
     }))
 
   it.effect("aliases that contain themselves, or multiply without end, are refused and not followed", () =>
     Effect.gen(function*() {
-      const levels = Array.from({ length: 12 }, (_, i) => `k${i}: &a${i} [${Array.from({ length: 9 }, () => i === 0 ? "x" : `*a${i - 1}`).join(", ")}]`)
-      for (const text of ["clusters: &a { x: *a }\n", `${levels.join("\n")}\n`, `clusters: ${"[".repeat(80)}${"]".repeat(80)}\n`]) {
+      const levels = Array.from(
+        { length: 12 },
+        (_, i) => `k${i}: &a${i} [${Array.from({ length: 9 }, () => i === 0 ? "x" : `*a${i - 1}`).join(", ")}]`
+      )
+      for (
+        const text of [
+          "clusters: &a { x: *a }\n",
+          `${levels.join("\n")}\n`,
+          `clusters: ${"[".repeat(80)}${"]".repeat(80)}\n`
+        ]
+      ) {
         const { lines } = yield* loadText(text)
         assert.include(lines[0] ?? "", "is too large or too deeply nested")
       }
@@ -63,20 +83,26 @@ ${TAIL}`)
 
   it.effect("a key named __proto__ is a key like any other", () =>
     Effect.gen(function*() {
-      const { lines } = yield* loadText(`clusters: { east: { bootstrap.servers: "a:1" }, west: { bootstrap.servers: "b:1" } }\n__proto__: { log: { level: debug } }\n${TAIL}`)
+      const { lines } = yield* loadText(
+        `clusters: { east: { bootstrap.servers: "a:1" }, west: { bootstrap.servers: "b:1" } }\n__proto__: { log: { level: debug } }\n${TAIL}`
+      )
       assert.deepStrictEqual(lines, ["__proto__ is not a setting"])
     }))
 
   it.effect("integers above 2^53 are not rounded into validity", () =>
     Effect.gen(function*() {
-      const { lines } = yield* loadText(`clusters: { east: { bootstrap.servers: "a:1" }, west: { bootstrap.servers: "b:1" } }\nflows: [{ source: east, target: west, max.in.flight.bytes: 9007199254740993 }]\n`)
+      const { lines } = yield* loadText(
+        `clusters: { east: { bootstrap.servers: "a:1" }, west: { bootstrap.servers: "b:1" } }\nflows: [{ source: east, target: west, max.in.flight.bytes: 9007199254740993 }]\n`
+      )
       assert.lengthOf(lines, 1)
       assert.include(lines[0], "9007199254740993")
     }))
 
   it.effect("a byte order mark in front and Windows line ends do not matter", () =>
     Effect.gen(function*() {
-      const loaded = yield* loadText(`\uFEFFclusters:\r\n  east: { bootstrap.servers: "a:1" }\r\n  west: { bootstrap.servers: "b:1" }\r\n${TAIL}`)
+      const loaded = yield* loadText(
+        `\uFEFFclusters:\r\n  east: { bootstrap.servers: "a:1" }\r\n  west: { bootstrap.servers: "b:1" }\r\n${TAIL}`
+      )
       assert.strictEqual(flowOf(loaded).source, "east")
     }))
 })

@@ -28,8 +28,16 @@ export interface CliProcess {
 export const CLI_FIXTURE = "test/fixtures/cliService.ts"
 
 /** Starts `onceover ARGS`. A process that is still there after a minute is killed, and its end says so. */
-export const startCli = (args: ReadonlyArray<string>, { env = {}, script = "src/cli/main.ts" }: CliOptions = {}): CliProcess => {
-  const child = spawn(process.execPath, [join(projectRoot, script), ...args], { env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"], timeout: 60_000, killSignal: "SIGKILL" })
+export const startCli = (
+  args: ReadonlyArray<string>,
+  { env = {}, script = "src/cli/main.ts" }: CliOptions = {}
+): CliProcess => {
+  const child = spawn(process.execPath, [join(projectRoot, script), ...args], {
+    env: { PATH: process.env["PATH"], ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 60_000,
+    killSignal: "SIGKILL"
+  })
   let out = ""
   let err = ""
   const waiting = new Set<() => void>()
@@ -42,7 +50,9 @@ export const startCli = (args: ReadonlyArray<string>, { env = {}, script = "src/
     err += text
     heard()
   })
-  const end = new Promise<CliEnd>((resolve) => child.once("close", (code) => resolve({ code, out, err, errLines: err.split("\n").filter((line) => line !== "") })))
+  const end = new Promise<CliEnd>((resolve) =>
+    child.once("close", (code) => resolve({ code, out, err, errLines: err.split("\n").filter((line) => line !== "") }))
+  )
   const saw = (text: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
@@ -52,9 +62,12 @@ export const startCli = (args: ReadonlyArray<string>, { env = {}, script = "src/
       }
       waiting.add(look)
       look()
-      void end.then((ended) => reject(new Error(`ended with ${ended.code} before it said "${text}": ${ended.out}${ended.err}`)))
+      void end.then((ended) =>
+        reject(new Error(`ended with ${ended.code} before it said "${text}": ${ended.out}${ended.err}`))
+      )
     })
   return { end, saw, signal: (name) => void child.kill(name) }
 }
 
-export const runCli = (args: ReadonlyArray<string>, options: CliOptions = {}): Promise<CliEnd> => startCli(args, options).end
+export const runCli = (args: ReadonlyArray<string>, options: CliOptions = {}): Promise<CliEnd> =>
+  startCli(args, options).end

@@ -42,7 +42,10 @@ export const loadText = (text: string, options: LoadOptions = {}): Effect.Effect
 
 export type Plain = Readonly<Record<string, unknown>>
 
-export const CLUSTERS = { east: { "bootstrap.servers": "127.0.0.1:19092" }, west: { "bootstrap.servers": "127.0.0.1:29092" } }
+export const CLUSTERS = {
+  east: { "bootstrap.servers": "127.0.0.1:19092" },
+  west: { "bootstrap.servers": "127.0.0.1:29092" }
+}
 
 /** The smallest configuration, with these keys over it; `flow` goes over its one flow. */
 export const minimal = (over: Plain = {}, flow: Plain = {}): Plain => ({
@@ -51,7 +54,8 @@ export const minimal = (over: Plain = {}, flow: Plain = {}): Plain => ({
   ...over
 })
 
-export const load = (value: unknown, options: LoadOptions = {}): Effect.Effect<Loaded> => loadText(stringify(value), options)
+export const load = (value: unknown, options: LoadOptions = {}): Effect.Effect<Loaded> =>
+  loadText(stringify(value), options)
 
 /** One flow with these keys. */
 export const loadFlow = (flow: Plain, over: Plain = {}): Effect.Effect<Loaded> => load(minimal(over, flow))

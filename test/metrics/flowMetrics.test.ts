@@ -6,7 +6,8 @@ import { type Instrument, INSTRUMENTS, type Mode } from "../../src/metrics/instr
 import { processMetrics } from "../../src/metrics/processMetrics.ts"
 import { prometheusText } from "../../src/metrics/text.ts"
 
-const isolated = <A, E, R>(effect: Effect.Effect<A, E, R>) => effect.pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
+const isolated = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  effect.pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
 
 /** Everything that can be told, told once. */
 const tellAll = (m: FlowMetrics): void => {
@@ -32,10 +33,14 @@ const tellAll = (m: FlowMetrics): void => {
   m.offsetCommit(0.01)
 }
 
-const namesIn = (text: string): ReadonlyArray<string> => [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`).toSorted()
-const seriesIn = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "" && !line.startsWith("#"))
+const namesIn = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`).toSorted()
+const seriesIn = (text: string): ReadonlyArray<string> =>
+  text.split("\n").filter((line) => line !== "" && !line.startsWith("#"))
 const expected = (mode: Mode): ReadonlyArray<string> =>
-  Object.entries<Instrument>(INSTRUMENTS).filter(([, i]) => i.only === null || i.only === mode).map(([name, i]) => `${name} ${i.kind}`).toSorted()
+  Object.entries<Instrument>(INSTRUMENTS).filter(([, i]) => i.only === null || i.only === mode).map(([name, i]) =>
+    `${name} ${i.kind}`
+  ).toSorted()
 
 describe("a flow's metrics", () => {
   for (const mode of ["share", "consumer"] as const) {
@@ -50,39 +55,43 @@ describe("a flow's metrics", () => {
     isolated(Effect.scoped(Effect.gen(function*() {
       yield* makeFlowMetrics("f", "share")
       const text = yield* prometheusText
-      for (const line of [
-        "onceover_records_acquired_total{flow=\"f\"} 0",
-        "onceover_transactions_total{flow=\"f\",outcome=\"committed\"} 0",
-        "onceover_transactions_total{flow=\"f\",outcome=\"aborted\"} 0",
-        "onceover_transactions_total{flow=\"f\",outcome=\"fenced\"} 0",
-        "onceover_duplicates_prevented_total{flow=\"f\"} 0",
-        "onceover_acknowledge_seconds_count{flow=\"f\"} 0"
-      ]) assert.include(seriesIn(text), line)
+      for (
+        const line of [
+          "onceover_records_acquired_total{flow=\"f\"} 0",
+          "onceover_transactions_total{flow=\"f\",outcome=\"committed\"} 0",
+          "onceover_transactions_total{flow=\"f\",outcome=\"aborted\"} 0",
+          "onceover_transactions_total{flow=\"f\",outcome=\"fenced\"} 0",
+          "onceover_duplicates_prevented_total{flow=\"f\"} 0",
+          "onceover_acknowledge_seconds_count{flow=\"f\"} 0"
+        ]
+      ) assert.include(seriesIn(text), line)
     }))))
 
   it.effect("have the names, labels and values of the contract", () =>
     isolated(Effect.scoped(Effect.gen(function*() {
       tellAll(yield* makeFlowMetrics("f", "share"))
       const series = seriesIn(yield* prometheusText)
-      for (const line of [
-        "onceover_records_acquired_total{flow=\"f\"} 10",
-        "onceover_records_acknowledged_total{flow=\"f\"} 7",
-        "onceover_records_released_total{flow=\"f\"} 2",
-        "onceover_records_rejected_total{flow=\"f\"} 1",
-        "onceover_records_redelivered_total{flow=\"f\"} 2",
-        "onceover_records_repaired_total{flow=\"f\"} 1",
-        "onceover_acknowledge_seconds_count{flow=\"f\"} 7",
-        "onceover_acknowledge_seconds_sum{flow=\"f\"} 3.5",
-        "onceover_records_mirrored_total{flow=\"f\",topic=\"east.orders\",partition=\"3\"} 10",
-        "onceover_bytes_mirrored_total{flow=\"f\",topic=\"east.orders\",partition=\"3\"} 1000",
-        "onceover_replication_latency_seconds_count{flow=\"f\",topic=\"east.orders\"} 10",
-        "onceover_replication_latency_seconds_sum{flow=\"f\",topic=\"east.orders\"} 15",
-        "onceover_record_age_seconds_count{flow=\"f\",topic=\"east.orders\"} 10",
-        "onceover_lag_records{flow=\"f\",topic=\"east.orders\",partition=\"3\"} 42",
-        "onceover_transactions_total{flow=\"f\",outcome=\"committed\"} 1",
-        "onceover_duplicates_prevented_total{flow=\"f\"} 5",
-        "onceover_guarantee{flow=\"f\",wanted=\"exactly-once\",effective=\"at-least-once\",binding=\"none\"} 1"
-      ]) assert.include(series, line)
+      for (
+        const line of [
+          "onceover_records_acquired_total{flow=\"f\"} 10",
+          "onceover_records_acknowledged_total{flow=\"f\"} 7",
+          "onceover_records_released_total{flow=\"f\"} 2",
+          "onceover_records_rejected_total{flow=\"f\"} 1",
+          "onceover_records_redelivered_total{flow=\"f\"} 2",
+          "onceover_records_repaired_total{flow=\"f\"} 1",
+          "onceover_acknowledge_seconds_count{flow=\"f\"} 7",
+          "onceover_acknowledge_seconds_sum{flow=\"f\"} 3.5",
+          "onceover_records_mirrored_total{flow=\"f\",topic=\"east.orders\",partition=\"3\"} 10",
+          "onceover_bytes_mirrored_total{flow=\"f\",topic=\"east.orders\",partition=\"3\"} 1000",
+          "onceover_replication_latency_seconds_count{flow=\"f\",topic=\"east.orders\"} 10",
+          "onceover_replication_latency_seconds_sum{flow=\"f\",topic=\"east.orders\"} 15",
+          "onceover_record_age_seconds_count{flow=\"f\",topic=\"east.orders\"} 10",
+          "onceover_lag_records{flow=\"f\",topic=\"east.orders\",partition=\"3\"} 42",
+          "onceover_transactions_total{flow=\"f\",outcome=\"committed\"} 1",
+          "onceover_duplicates_prevented_total{flow=\"f\"} 5",
+          "onceover_guarantee{flow=\"f\",wanted=\"exactly-once\",effective=\"at-least-once\",binding=\"none\"} 1"
+        ]
+      ) assert.include(series, line)
     }))))
 
   it.effect("of two flows stand side by side", () =>
@@ -102,7 +111,9 @@ describe("a flow's metrics", () => {
       m.guarantee({ wanted: "exactly-once", effective: "at-least-once", binding: "none" })
       m.guarantee({ wanted: "exactly-once", effective: "exactly-once", binding: "ledger" })
       const series = seriesIn(yield* prometheusText).filter((line) => line.startsWith("onceover_guarantee"))
-      assert.deepStrictEqual(series, ["onceover_guarantee{flow=\"f\",wanted=\"exactly-once\",effective=\"exactly-once\",binding=\"ledger\"} 1"])
+      assert.deepStrictEqual(series, [
+        "onceover_guarantee{flow=\"f\",wanted=\"exactly-once\",effective=\"exactly-once\",binding=\"ledger\"} 1"
+      ])
     }))))
 
   it.effect("of a partition vanish when it goes, and those of its neighbours and the totals stay", () =>
@@ -154,7 +165,9 @@ describe("a histogram of batches", () => {
       const m = yield* makeFlowMetrics("f", "share")
       m.replicationLatency("t", 0.0015, 0.0005, 5)
       m.replicationLatency("t", 1e9, 1e9, 1)
-      const buckets = seriesIn(yield* prometheusText).filter((line) => line.startsWith("onceover_replication_latency_seconds_bucket"))
+      const buckets = seriesIn(yield* prometheusText).filter((line) =>
+        line.startsWith("onceover_replication_latency_seconds_bucket")
+      )
       const at = (le: string): string | undefined => buckets.find((line) => line.includes(`le="${le}"`))?.split(" ")[1]
       // Of five records, three count at the time of the oldest and two at that of the newest.
       assert.strictEqual(at("0.001"), "2")
@@ -170,7 +183,8 @@ describe("the process's metrics", () => {
     isolated(Effect.scoped(Effect.gen(function*() {
       yield* processMetrics("1.2.3")
       const text = yield* prometheusText
-      const value = (name: string): number => Number(seriesIn(text).find((line) => line.startsWith(`${name} `))?.split(" ")[1])
+      const value = (name: string): number =>
+        Number(seriesIn(text).find((line) => line.startsWith(`${name} `))?.split(" ")[1])
       assert.include(seriesIn(text), "onceover_build_info{version=\"1.2.3\"} 1")
       assert.isAbove(value("process_resident_memory_bytes"), 1_000_000)
       assert.isAbove(value("process_cpu_seconds_total"), 0)

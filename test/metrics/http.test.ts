@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Metric, Ref, Scope } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { Script } from "node:vm"
 import { makeFlowMetrics } from "../../src/metrics/flowMetrics.ts"
 import { serveHttp } from "../../src/metrics/http.ts"
 import type { StatusInput } from "../../src/metrics/status.ts"
@@ -31,7 +32,16 @@ const flow = (name: string, state: Flow["state"], reason: string | null = null):
     deadLetters: 9,
     sourceGapRecords: 10
   },
-  partitions: [{ topic: "orders", partition: 0, targetTopic: "east.orders", position: 7, lag: null, rate: 1.5, state: "blocked", reason: "offset 7: too large" }]
+  partitions: [{
+    topic: "orders",
+    partition: 0,
+    targetTopic: "east.orders",
+    position: 7,
+    lag: null,
+    rate: 1.5,
+    state: "blocked",
+    reason: "offset 7: too large"
+  }]
 })
 
 const status = (...flows: ReadonlyArray<Flow>): StatusInput => ({
@@ -100,6 +110,9 @@ describe("the HTTP surface", () => {
       assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'; script-src 'sha256-/)
       assert.notMatch(page.text, /(?:src|href)="(?:https?:)?\/\//)
       assert.include(page.text, "<html lang=\"en\">")
+      const [, script = ""] = /<script>([\s\S]*)<\/script>/.exec(page.text) ?? []
+      assert.isAbove(script.length, 100)
+      assert.doesNotThrow(() => new Script(script))
     })))
 
   it.live("refuses other paths and other methods in words", () =>
@@ -133,7 +146,10 @@ describe("the HTTP surface", () => {
       )
       const { port } = blocker.address() as AddressInfo
       const error = yield* Effect.flip(serveHttp({ host: "127.0.0.1", port, status: Effect.succeed(status()) }))
-      assert.strictEqual(error.message, `cannot listen on 127.0.0.1:${port}: the port is in use; set http.listen to another address, or to false`)
+      assert.strictEqual(
+        error.message,
+        `cannot listen on 127.0.0.1:${port}: the port is in use; set http.listen to another address, or to false`
+      )
     })))
 
   it.live("is gone with its scope, kept connections too", () =>
