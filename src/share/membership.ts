@@ -16,7 +16,7 @@ import { Code, type HeartbeatVerdict, heartbeatVerdict } from "./verdicts.ts"
 
 type Heartbeat = ResponseOf<typeof shareGroupHeartbeat>
 
-/** A random UUID (RFC 9562, version 4) from Effect's Random, so that a simulation can seed it. Brokers take 36 characters. */
+/** A random UUID (RFC 9562, version 4) from Effect's Random, so that a simulation can seed it. */
 export const newMemberId = Effect.gen(function*() {
   let hex = ""
   for (let i = 0; i < 8; i++) {
@@ -129,7 +129,7 @@ const fatal = (core: ShareCore, code: number, detail: string | null): ShareError
     case Code.groupMaxSizeReached:
       return failed(
         "full",
-        "the group is full (group.share.max.size on the brokers): lower tasks.max, stop other members, or raise the limit"
+        "the group is full (group.share.max.size): lower tasks.max, stop other members, or raise the limit"
       )
     case Code.groupAuthorizationFailed:
       return failed("authorization", "the principal may not READ the group")
