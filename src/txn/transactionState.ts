@@ -136,9 +136,9 @@ export class TransactionState {
     if (this.#phase.kind === "open") this.#phase = { kind: "open", touched: true }
   }
 
-  /** Something of this transaction may still arrive late, although it goes on. */
+  /** Something of the open transaction may still arrive late, although it goes on. */
   inDoubt(): void {
-    this.#dirty = true
+    if (this.#phase.kind === "open" || this.#phase.kind === "mustAbort") this.#dirty = true
   }
 
   /** The open transaction cannot be committed any more. */

@@ -28,6 +28,10 @@ export interface TransactionalProducer extends Producer {
   readonly transactionalId: string
   /** Of the open transaction, or of the next one; null before the first `init`. */
   readonly identity: Effect.Effect<Identity | null>
+  /** Of the transactions it makes; known after the first `init`. */
+  readonly version: Effect.Effect<1 | 2>
+  /** Whether `begin` would begin at once. False: something is in doubt, or nothing was asked yet, and `init` comes first. */
+  readonly ready: Effect.Effect<boolean>
   /**
    * InitProducerId until it succeeds: aborts what is open under this id and settles what is in doubt. `begin` does it
    * by itself where it is needed. Fails with ProducerFenced after two fencings in a row.
@@ -67,6 +71,13 @@ class Transactions {
 
   get identity(): Identity | null {
     return this.#state.identity
+  }
+
+  get version(): 1 | 2 {
+    return this.#version
+  }
+  get ready(): boolean {
+    return this.#state.phase.kind === "ready"
   }
 
   get init(): Effect.Effect<void, ProducerFenced | ProducerRefused> {
@@ -186,6 +197,8 @@ export const makeTransactionalProducer = (options: TransactionalOptions): Effect
     return {
       transactionalId: options.transactionalId,
       identity: Effect.sync(() => transactions.identity),
+      version: Effect.sync(() => transactions.version),
+      ready: Effect.sync(() => transactions.ready),
       init: oneAtATime.withPermit(Effect.suspend(() => transactions.init)),
       begin: oneAtATime.withPermit(Effect.suspend(() => transactions.begin)),
       produce: (batches) => batches.length === 0 ? Effect.succeed([]) : oneAtATime.withPermit(transactions.produce(batches)),

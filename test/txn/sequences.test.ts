@@ -135,7 +135,7 @@ describe("sequence numbers of a partition", () => {
 
   it("in a transaction, what stands before a hole is still settled, and what was held back behind it is waited for", () => {
     const sequences = new PartitionSequences<string>({ mayRestart: false })
-    sequences.assign({ producerId: 7, epoch: 0 })
+    sequences.assign({ producerId: 7, epoch: 0 }, { zeroFirst: true })
     for (const item of ["a", "b", "c"]) sequences.enqueue(item, 1)
     const [a, b, c] = [send(sequences), send(sequences), send(sequences)]
     sequences.retry(a, { maybeWritten: true })

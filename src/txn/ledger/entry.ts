@@ -1,0 +1,217 @@
+/**
+ * What a record of the ledger topic says, and its bytes. The ledger outlives the program that wrote it, so the format
+ * is versioned from its first byte and its golden bytes are a test; what this version does not know is refused in
+ * words, never skipped: a DONE that is not understood would be a duplicate.
+ *
+ *   entry    := version(1 byte: 1) kind(1 byte: 1 DONE, 2 SNAPSHOT) body
+ *   DONE     := transactionVersion(1 byte: 1 or 2) text(transactional id) slot ranges count { target }
+ *   SNAPSHOT := number(decided below) count { slot ranges }
+ *   slot     := text(cluster id) topic number(partition)
+ *   topic    := 0 uuid(16 bytes) | 1 text
+ *   ranges   := count { number(first - end of the one before) number(last - first) }
+ *   target   := text(topic) number(partition) number(base offset + 1, 0: unknown) number(first source offset + 1, 0: unknown)
+ *   text     := count bytes (UTF-8);  count, number := unsigned varint, 7 bits a byte, low ones first, below 2^53
+ */
+import { ByteReader, ByteWriter, ProtocolError } from "../../wire/bytes.ts"
+import { type OffsetRange, type RangeSet, rangeSet } from "../../wire/ranges.ts"
+
+/** One partition of one source topic, for good: a topic that was deleted and created again has another id. */
+export interface Slot {
+  readonly clusterId: string
+  /** 22 characters of base64url; the name of the topic where the source's brokers have no topic ids. */
+  readonly topicId: string
+  readonly partition: number
+}
+
+/** Two slots are the same when their keys are. */
+export const slotKey = (slot: Slot): string => `${slot.clusterId}/${slot.topicId}/${slot.partition}`
+
+/** Where an output went. */
+export interface Target {
+  readonly topic: string
+  readonly partition: number
+  /** -1: written, offset not known. */
+  readonly baseOffset: number
+  /** The source offset of its first record; -1: not known. */
+  readonly sourceOffset: number
+}
+
+/** "The transaction that this record is part of has mirrored these source offsets." */
+export interface DoneEntry {
+  readonly kind: "done"
+  readonly slot: Slot
+  /** Gaps inside acquired ranges included, so that done sets grow together. */
+  readonly ranges: RangeSet
+  readonly transactionalId: string
+  /** The version of transactions it was written under: it decides which markers count (tail.ts). */
+  readonly transactionVersion: 1 | 2
+  readonly targets: ReadonlyArray<Target>
+}
+
+/** What was done when everything below an offset of this log was decided. Adds to what is known, replaces nothing. */
+export interface SnapshotEntry {
+  readonly kind: "snapshot"
+  readonly decidedBelow: number
+  readonly slots: ReadonlyArray<{ readonly slot: Slot; readonly done: RangeSet }>
+}
+
+export type LedgerEntry = DoneEntry | SnapshotEntry
+
+const VERSION = 1
+const DONE = 1
+const SNAPSHOT = 2
+const TOPIC_ID = 0
+const TOPIC_NAME = 1
+const UUID = /^[A-Za-z0-9_-]{22}$/
+
+const isUuid = (id: string): boolean => UUID.test(id) && Buffer.from(id, "base64url").toString("base64url") === id
+
+const writeNumber = (out: ByteWriter, value: number): void => {
+  if (!Number.isSafeInteger(value) || value < 0) throw new ProtocolError({ what: `${value} cannot stand in a ledger entry` })
+  out.uvarint(value)
+}
+
+const writeText = (out: ByteWriter, text: string): void => {
+  const bytes = Buffer.from(text, "utf8")
+  writeNumber(out, bytes.length)
+  out.raw(bytes)
+}
+
+const writeSlot = (out: ByteWriter, slot: Slot): void => {
+  writeText(out, slot.clusterId)
+  if (isUuid(slot.topicId)) {
+    out.int8(TOPIC_ID)
+    out.uuid(slot.topicId)
+  } else {
+    out.int8(TOPIC_NAME)
+    writeText(out, slot.topicId)
+  }
+  writeNumber(out, slot.partition)
+}
+
+const writeRanges = (out: ByteWriter, ranges: RangeSet): void => {
+  writeNumber(out, ranges.length)
+  let end = 0
+  for (const { first, last } of ranges) {
+    writeNumber(out, first - end)
+    writeNumber(out, last - first)
+    end = last + 1
+  }
+}
+
+const writeDone = (out: ByteWriter, entry: DoneEntry): void => {
+  out.int8(entry.transactionVersion)
+  writeText(out, entry.transactionalId)
+  writeSlot(out, entry.slot)
+  writeRanges(out, entry.ranges)
+  writeNumber(out, entry.targets.length)
+  for (const target of entry.targets) {
+    writeText(out, target.topic)
+    writeNumber(out, target.partition)
+    writeNumber(out, target.baseOffset + 1)
+    writeNumber(out, target.sourceOffset + 1)
+  }
+}
+
+const writeSnapshot = (out: ByteWriter, entry: SnapshotEntry): void => {
+  writeNumber(out, entry.decidedBelow)
+  writeNumber(out, entry.slots.length)
+  for (const { done, slot } of entry.slots) {
+    writeSlot(out, slot)
+    writeRanges(out, done)
+  }
+}
+
+/** Throws ProtocolError on numbers that are no offsets. */
+export const encodeEntry = (entry: LedgerEntry): Buffer => {
+  const out = new ByteWriter()
+  out.int8(VERSION)
+  out.int8(entry.kind === "done" ? DONE : SNAPSHOT)
+  if (entry.kind === "done") writeDone(out, entry)
+  else writeSnapshot(out, entry)
+  return Buffer.concat(out.chunks())
+}
+
+const readNumber = (reader: ByteReader): number => {
+  let value = 0
+  for (let scale = 1; scale < 2 ** 53; scale *= 128) {
+    const byte = reader.int8() & 0xff
+    value += (byte & 0x7f) * scale
+    if (byte < 0x80) {
+      if (Number.isSafeInteger(value)) return value
+      break
+    }
+  }
+  throw new ProtocolError({ what: "a number in the ledger entry is beyond 2^53" })
+}
+
+/** A count of things that take `size` bytes each at least. */
+const readCount = (reader: ByteReader, size: number): number => {
+  const count = readNumber(reader)
+  if (count * size > reader.remaining) throw new ProtocolError({ what: `the ledger entry announces ${count} items, ${reader.remaining} bytes are left` })
+  return count
+}
+
+const readText = (reader: ByteReader): string => reader.text(readCount(reader, 1))
+
+const readSlot = (reader: ByteReader): Slot => {
+  const clusterId = readText(reader)
+  const kind = reader.int8()
+  if (kind !== TOPIC_ID && kind !== TOPIC_NAME) throw new ProtocolError({ what: `the ledger entry names its topic in an unknown way (${kind})` })
+  const topicId = kind === TOPIC_ID ? reader.uuid() : readText(reader)
+  return { clusterId, topicId, partition: readNumber(reader) }
+}
+
+const readRanges = (reader: ByteReader): RangeSet => {
+  const count = readCount(reader, 2)
+  const ranges: Array<OffsetRange> = []
+  let end = 0
+  for (let i = 0; i < count; i++) {
+    const first = end + readNumber(reader)
+    const last = first + readNumber(reader)
+    if (!Number.isSafeInteger(last)) throw new ProtocolError({ what: "a range in the ledger entry ends beyond 2^53" })
+    ranges.push({ first, last })
+    end = last + 1
+  }
+  return rangeSet(ranges)
+}
+
+const readDone = (reader: ByteReader): DoneEntry => {
+  const version = reader.int8()
+  if (version !== 1 && version !== 2) throw new ProtocolError({ what: `the ledger entry was written under version ${version} of transactions; 1 and 2 are known` })
+  const transactionalId = readText(reader)
+  const slot = readSlot(reader)
+  const ranges = readRanges(reader)
+  const count = readCount(reader, 4)
+  const targets: Array<Target> = []
+  for (let i = 0; i < count; i++) {
+    targets.push({ topic: readText(reader), partition: readNumber(reader), baseOffset: readNumber(reader) - 1, sourceOffset: readNumber(reader) - 1 })
+  }
+  return { kind: "done", slot, ranges, transactionalId, transactionVersion: version, targets }
+}
+
+const readSnapshot = (reader: ByteReader): SnapshotEntry => {
+  const decidedBelow = readNumber(reader)
+  const count = readCount(reader, 4)
+  const slots: Array<{ slot: Slot; done: RangeSet }> = []
+  for (let i = 0; i < count; i++) slots.push({ slot: readSlot(reader), done: readRanges(reader) })
+  return { kind: "snapshot", decidedBelow, slots }
+}
+
+/** Throws ProtocolError, in words, on what is not an entry of this version. */
+export const decodeEntry = (bytes: Buffer): LedgerEntry => {
+  const reader = new ByteReader(bytes)
+  const version = reader.int8()
+  if (version !== VERSION) {
+    throw new ProtocolError({
+      what: version > VERSION
+        ? `a ledger entry has format ${version}, this version of onceover reads ${VERSION}: a newer onceover has written it, and this one must be upgraded`
+        : `a record of the ledger topic is not a ledger entry (it begins with ${version}): only onceover may write there`
+    })
+  }
+  const kind = reader.int8()
+  if (kind !== DONE && kind !== SNAPSHOT) throw new ProtocolError({ what: `a ledger entry is of the unknown kind ${kind}` })
+  const entry = kind === DONE ? readDone(reader) : readSnapshot(reader)
+  if (reader.remaining > 0) throw new ProtocolError({ what: `${reader.remaining} bytes follow a ledger entry` })
+  return entry
+}

@@ -1,0 +1,172 @@
+/**
+ * What a worker has read of one partition of the ledger topic, in read_uncommitted with control records visible:
+ * which source offsets are done, and which entries are undecided. Pure; the rules (R1, R2, R11) are those of
+ * docs/ledger.md.
+ *
+ * Invariants
+ * 1. R1: an entry is decided by a marker and by nothing else: by one of the same producer id, at a higher offset,
+ *    with a higher epoch under transactions of version 2 (each EndTxn, fencing and time-out bumps the epoch, and the
+ *    marker carries the bumped one), with the same or a higher one under version 1. So a late duplicate of an older
+ *    marker decides nothing newer (under version 1 it cannot be told apart; KIP-890).
+ * 2. Done sets only grow; a snapshot is merged into them.
+ * 3. Everything below `next` has been seen.
+ */
+import { ProtocolError } from "../../wire/bytes.ts"
+import { EMPTY, overlaps, type RangeSet, union } from "../../wire/ranges.ts"
+import { type DoneEntry, type LedgerEntry, type Slot, slotKey } from "./entry.ts"
+import { type Mutations, NO_MUTATIONS } from "./mutations.ts"
+
+interface Spanned {
+  readonly baseOffset: number
+  readonly lastOffset: number
+}
+
+/** A batch of the ledger's log, as read. */
+export type TailBatch =
+  | Spanned & {
+    readonly kind: "data"
+    readonly producerId: number
+    readonly epoch: number
+    readonly transactional: boolean
+    readonly entries: ReadonlyArray<{ readonly offset: number; readonly size: number; readonly entry: LedgerEntry }>
+  }
+  | Spanned & { readonly kind: "marker"; readonly producerId: number; readonly epoch: number; readonly commit: boolean }
+  /** Nothing of ours in it (another control record). */
+  | Spanned & { readonly kind: "other" }
+
+/** An entry without a marker yet. */
+export interface OpenEntry {
+  readonly offset: number
+  readonly producerId: number
+  readonly epoch: number
+  readonly key: string
+  readonly done: DoneEntry
+}
+
+export interface SlotDone {
+  readonly slot: Slot
+  readonly done: RangeSet
+}
+
+/** What a snapshot is made of: taken in one moment. */
+export interface Facts {
+  readonly decidedBelow: number
+  readonly slots: ReadonlyArray<SlotDone>
+}
+
+export class LedgerTail {
+  readonly #mutations: Mutations
+  readonly #done = new Map<string, SlotDone>()
+  /** Ascending by offset. */
+  #open: Array<OpenEntry> = []
+  #next: number
+  #readyAt = Infinity
+  #lastStable = 0
+  #lastProducer = -1
+  #sinceSnapshot = { entries: 0, bytes: 0 }
+
+  /** `start`: the first offset to be read. */
+  constructor(start: number, mutations: Mutations = NO_MUTATIONS) {
+    this.#next = start
+    this.#mutations = mutations
+  }
+
+  /** The next offset to read. */
+  get next(): number {
+    return this.#next
+  }
+  /** R2: read to the end that the log had after this tail was opened. */
+  get ready(): boolean {
+    return this.#next >= this.#readyAt
+  }
+  get open(): ReadonlyArray<OpenEntry> {
+    return this.#open
+  }
+  /** The partition's last stable offset, as last seen. */
+  get lastStable(): number {
+    return this.#lastStable
+  }
+  /** The producer of the newest entry; -1 before the first. */
+  get lastProducer(): number {
+    return this.#lastProducer
+  }
+  /** Entries, and their bytes, that came after the newest snapshot. */
+  get sinceSnapshot(): { readonly entries: number; readonly bytes: number } {
+    return this.#sinceSnapshot
+  }
+  /** Everything below is decided (R11 b). */
+  get decidedBelow(): number {
+    if (this.#mutations.pruneUndecided === true) return this.#next
+    return Math.min(this.#next, this.#open[0]?.offset ?? Infinity)
+  }
+  get facts(): Facts {
+    return { decidedBelow: this.decidedBelow, slots: [...this.#done.values()] }
+  }
+
+  /** R2: ready once everything below `end` has been read. */
+  aim(end: number): void {
+    this.#readyAt = end
+  }
+  sawLastStable(offset: number): void {
+    this.#lastStable = Math.max(this.#lastStable, offset)
+  }
+
+  done(key: string): RangeSet {
+    return this.#done.get(key)?.done ?? EMPTY
+  }
+  /** Undecided entries that hold any of these offsets of a slot. */
+  openOver(key: string, ranges: RangeSet): ReadonlyArray<OpenEntry> {
+    return this.#open.filter((entry) => entry.key === key && ranges.some((range) => overlaps(entry.done.ranges, range)))
+  }
+
+  /**
+   * The next batch of the log. Throws ProtocolError when it holds what only somebody else can have written there:
+   * nothing may be concluded from such a ledger.
+   */
+  feed(batch: TailBatch): void {
+    if (batch.lastOffset < this.#next) return
+    if (batch.kind === "data") this.#read(batch)
+    else if (batch.kind === "marker") this.#close(batch.producerId, batch.epoch, batch.commit)
+    this.#next = batch.lastOffset + 1
+  }
+
+  #read(batch: TailBatch & { readonly kind: "data" }): void {
+    for (const { entry, offset, size } of batch.entries) {
+      // The log may start inside a batch; what lies before its start is decided, and is in a snapshot.
+      if (offset < this.#next) continue
+      const misplaced = entry.kind === "done" ? !batch.transactional : batch.transactional
+      if (misplaced) throw new ProtocolError({ what: `the ledger record at offset ${offset} (${entry.kind}) is ${batch.transactional ? "" : "not "}part of a transaction: onceover does not write such records` })
+      if (entry.kind === "snapshot") {
+        this.#merge(entry.slots)
+        this.#sinceSnapshot = { entries: 0, bytes: 0 }
+        continue
+      }
+      const { entries, bytes } = this.#sinceSnapshot
+      this.#sinceSnapshot = { entries: entries + 1, bytes: bytes + size }
+      this.#lastProducer = batch.producerId
+      this.#open.push({ offset, producerId: batch.producerId, epoch: batch.epoch, key: slotKey(entry.slot), done: entry })
+    }
+  }
+
+  #merge(slots: ReadonlyArray<SlotDone>): void {
+    if (this.#mutations.snapshotReplaces === true) this.#done.clear()
+    for (const { done, slot } of slots) this.#add(slotKey(slot), slot, done)
+  }
+
+  #add(key: string, slot: Slot, ranges: RangeSet): void {
+    this.#done.set(key, { slot, done: union(this.done(key), ranges) })
+  }
+
+  #close(producerId: number, epoch: number, commit: boolean): void {
+    const closed = this.#open.filter((entry) => entry.producerId === producerId && this.#decides(epoch, entry))
+    if (closed.length === 0) return
+    this.#open = this.#open.filter((entry) => !closed.includes(entry))
+    if (commit) for (const { done, key } of closed) this.#add(key, done.slot, done.ranges)
+  }
+
+  #decides(epoch: number, entry: OpenEntry): boolean {
+    if (this.#mutations.closeByProducer === true) return true
+    if (this.#mutations.closeByEquality === true) return entry.epoch === epoch
+    return entry.done.transactionVersion === 2 ? entry.epoch < epoch : entry.epoch <= epoch
+  }
+}
