@@ -8,18 +8,18 @@
  * 3. A stop lets the round at work finish and then polls no more; what is still held goes back with the source.
  */
 import { Effect, FiberSet, type Scope } from "effect"
-import type { BindingStopped, SourceRange } from "../txn/binding.ts"
+import type { BindingStopped } from "../txn/binding.ts"
 import type { ProducerError } from "../txn/produceErrors.ts"
 import type { WireError } from "../wire/errors.ts"
-import { rangeSet } from "../wire/ranges.ts"
 import type { Copied, CopyUnit, Output } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
-import { hold, type LaneContext, type LaneParts, makeContext, unitSettlements } from "./laneContext.ts"
-import { deliveryWithin, type PendingUnit } from "./pending.ts"
-import { BEHIND, handleFailures, writeRest } from "./refusals.ts"
+import { hold, holdUndecided, type LaneContext, type LaneParts, makeContext, unitSettlements } from "./laneContext.ts"
+import type { PendingUnit } from "./pending.ts"
+import { BEHIND, handleFailures, narrow, writeRest } from "./refusals.ts"
 import { copyOne, retryHeld } from "./retries.ts"
-import { settle, sourceRanges, transact, type WriteOutcome, type Writing } from "./writing.ts"
+import { triageDelivery } from "./triage.ts"
+import { transact, type WriteOutcome, type Writing } from "./writing.ts"
 
 export type LaneError = ProducerError | BindingStopped | WireError | FlowStopped
 
@@ -57,6 +57,7 @@ const conclude = <E>(lane: LaneContext<E>, writing: Writing, { copied, delivery 
       // What is refused is taken apart at once: most often it only is too large as one batch.
       if (behind || !(yield* writeRest(lane, writing, item))) {
         behind = lane.ordered
+        narrow(lane, writing, item)
         yield* hold(lane, item)
       }
     }
@@ -72,24 +73,12 @@ const write = <E>(lane: LaneContext<E>, work: ReadonlyArray<Work>) =>
       for (const one of work) index = yield* conclude(lane, writing, one, outcomes, index)
     }))
 
-const ofDelivery = (ranges: ReadonlyArray<SourceRange>, delivery: Delivery) =>
-  rangeSet(ranges.filter((range) => range.topicId === delivery.topicId && range.topic === delivery.topic && range.partition === delivery.partition))
-
-/** Asks the binding which offsets are still to be mirrored. Gives the delivery reduced to those; null: none. */
+/** Gives the delivery reduced to what is still to be mirrored; null: nothing of it. */
 const triaged = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
-    const triage = yield* lane.parts.binding.triage(sourceRanges(delivery, delivery.ranges))
-    if (triage.done.length > 0) {
-      const done = ofDelivery(triage.done, delivery)
-      lane.parts.events.alreadyDone(delivery, done)
-      yield* settle(lane, delivery, done.map((range) => ({ ...range, type: "accept" })))
-    }
-    if (triage.wait.length > 0) {
-      const reason = "another lane's transaction over these records is not decided yet"
-      yield* hold(lane, { kind: "copy", delivery: deliveryWithin(delivery, ofDelivery(triage.wait, delivery)), reason })
-    }
-    if (triage.done.length + triage.wait.length === 0) return delivery
-    return triage.ours.length === 0 ? null : deliveryWithin(delivery, ofDelivery(triage.ours, delivery))
+    const { ours, wait } = yield* triageDelivery(lane, delivery)
+    if (wait !== null) yield* holdUndecided(lane, wait)
+    return ours
   })
 
 const round = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>

@@ -4,7 +4,7 @@ import type { Binding } from "../txn/binding.ts"
 import { type OffsetRange, rangeSet, subtract } from "../wire/ranges.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { CopyRules, CopyUnit, Output } from "./copy.ts"
-import type { Settlement, Source } from "./delivery.ts"
+import type { Delivery, Settlement, Source } from "./delivery.ts"
 import type { LaneEvents } from "./laneEvents.ts"
 import { type Pending, PendingWork } from "./pending.ts"
 import type { MirrorRecord } from "./transforms/transform.ts"
@@ -38,9 +38,14 @@ export interface LaneParts<E> {
   readonly stopping: () => boolean
 }
 
+export const UNDECIDED = "another lane's transaction over these records is not decided yet"
+
 /** Between two tries of held work, milliseconds: doubling, with this floor and ceiling. */
 export const RETRY_FLOOR_MS = 1_000
 export const RETRY_CEILING_MS = 15_000
+
+/** Until the binding is asked again about what another transaction holds, milliseconds. */
+export const UNDECIDED_RETRY_MS = 100
 
 export interface LaneContext<E> {
   readonly parts: LaneParts<E>
@@ -49,6 +54,8 @@ export interface LaneContext<E> {
   readonly settling: FiberSet.FiberSet<void, E>
   retryAtMs: number
   retryDelayMs: number
+  /** The last pass over what is held found some of it in another's open transaction. */
+  undecided: boolean
 }
 
 export const makeContext = <E>(parts: LaneParts<E>) =>
@@ -58,7 +65,8 @@ export const makeContext = <E>(parts: LaneParts<E>) =>
     ordered: parts.source.mode === "consumer",
     settling,
     retryAtMs: 0,
-    retryDelayMs: RETRY_FLOOR_MS
+    retryDelayMs: RETRY_FLOOR_MS,
+    undecided: false
   }))
 
 const asSettlements = (ranges: ReadonlyArray<OffsetRange>, type: Settlement["type"]): ReadonlyArray<Settlement> =>
@@ -80,4 +88,11 @@ export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
     lane.pending.add(item)
     lane.parts.events.blocked(item.delivery, lane.pending.reasonOf(item.delivery) ?? item.reason)
     yield* lane.parts.source.pause(item.delivery.topic, item.delivery.partition)
+  })
+
+/** Keeps records that another lane's open transaction holds: its end is near. */
+export const holdUndecided = <E>(lane: LaneContext<E>, delivery: Delivery) =>
+  Effect.gen(function*() {
+    yield* hold(lane, { kind: "copy", delivery, reason: UNDECIDED })
+    lane.retryAtMs = Math.min(lane.retryAtMs, (yield* Clock.currentTimeMillis) + UNDECIDED_RETRY_MS)
   })

@@ -14,11 +14,11 @@ import { type CopyUnit, type Output, sourceOffset, splitOutput } from "./copy.ts
 import { type Delivery, lastOffsetOf } from "./delivery.ts"
 import type { MirrorRecord } from "./transforms/transform.ts"
 
-/** A unit with outputs that are not written yet. */
+/** A unit with outputs that are not written yet. Under exactly-once it is cut down to those (refusals.ts, narrow). */
 export interface PendingUnit {
   readonly kind: "write"
   readonly delivery: Delivery
-  readonly unit: CopyUnit
+  unit: CopyUnit
   /** In order. */
   remaining: ReadonlyArray<Output>
   /** Offsets that went to the dead-letter topic instead. */

@@ -5,7 +5,8 @@
 import { Effect } from "effect"
 import type { BindingStopped } from "../txn/binding.ts"
 import type { ProducerError } from "../txn/produceErrors.ts"
-import type { Copied, CopyFailure, Output } from "./copy.ts"
+import { intersect, type OffsetRange, rangeSet, size, subtract } from "../wire/ranges.ts"
+import type { Copied, CopyFailure, CopyUnit, Output } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import { FlowStopped } from "./errors.ts"
 import { hold, type LaneContext, type Letter, unitSettlements } from "./laneContext.ts"
@@ -65,6 +66,37 @@ export const writeRest = <E>(lane: LaneContext<E>, writing: Writing, item: Pendi
     writing.finish(item.delivery, unitSettlements(item.unit, item.rejected), item.unit)
     return true
   })
+
+const offsetsOf = ({ offsets, recordCount }: Output): ReadonlyArray<OffsetRange> =>
+  typeof offsets === "number" ? [{ first: offsets, last: offsets + recordCount - 1 }] : offsets.map((offset) => ({ first: offset, last: offset }))
+
+const countOf = (outputs: ReadonlyArray<Output>): { readonly records: number; readonly bytes: number } => ({
+  records: outputs.reduce((sum, output) => sum + output.recordCount, 0),
+  bytes: outputs.reduce((sum, output) => sum + output.bytes.length, 0)
+})
+
+/**
+ * A unit that stands, some of its outputs written and some not. Exactly-once: what is written must be noted in the
+ * same transaction, or a crash doubles it; so the written part is finished by itself and the unit becomes the rest.
+ */
+export const narrow = <E>(lane: LaneContext<E>, writing: Writing, item: PendingUnit): void => {
+  if (lane.parts.binding.guarantee !== "exactly-once") return
+  const left = rangeSet(item.remaining.flatMap(offsetsOf))
+  const accept = rangeSet(item.unit.accept)
+  const written = subtract(subtract(accept, left), rangeSet(item.rejected))
+  if (written.length === 0 && item.rejected.length === 0) return
+  const { unit } = item
+  const rest = countOf(item.remaining)
+  const finished: CopyUnit = {
+    ...unit,
+    accept: subtract(accept, left),
+    records: unit.records - rest.records - size(rangeSet(item.rejected)),
+    bytes: Math.max(0, unit.bytes - rest.bytes)
+  }
+  writing.finish(item.delivery, unitSettlements(finished, item.rejected), finished)
+  item.unit = { ...unit, ...rest, accept: intersect(accept, left), gaps: [], outputs: item.remaining, filtered: 0 }
+  item.rejected.length = 0
+}
 
 export const wantsAnotherTry = (failure: CopyFailure): string =>
   `transform "${failure.transform}" asks for another try at offset ${failure.original.offset}: ${failure.error.message}`

@@ -6,9 +6,10 @@ import type { WireError } from "../wire/errors.ts"
 import { copyDelivery } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
-import { type LaneContext, RETRY_CEILING_MS, RETRY_FLOOR_MS } from "./laneContext.ts"
+import { type LaneContext, RETRY_CEILING_MS, RETRY_FLOOR_MS, UNDECIDED, UNDECIDED_RETRY_MS } from "./laneContext.ts"
 import { deliveryAt, deliveryFrom, type Pending, type PendingCopy, type PendingUnit } from "./pending.ts"
-import { fatalFailure, wantsAnotherTry, writeRest } from "./refusals.ts"
+import { fatalFailure, narrow, wantsAnotherTry, writeRest } from "./refusals.ts"
+import { triageDelivery } from "./triage.ts"
 import { transact, type Writing } from "./writing.ts"
 
 /** Copies a delivery. What cannot be copied now (no place on the target, bytes that cannot be read) is a value: it blocks its partition only. */
@@ -30,7 +31,7 @@ export const copyOne = <E>(lane: LaneContext<E>, delivery: Delivery) =>
 
 type Retried = Effect.Effect<boolean, ProducerError | BindingStopped | WireError | FlowStopped>
 
-const release = <E>(lane: LaneContext<E>, item: Pending) =>
+const release = <E>(lane: LaneContext<E>, item: Pending): Effect.Effect<void> =>
   Effect.gen(function*() {
     if (!lane.pending.done(item)) return
     lane.parts.events.unblocked(item.delivery)
@@ -40,6 +41,7 @@ const release = <E>(lane: LaneContext<E>, item: Pending) =>
 const retryUnit = <E>(lane: LaneContext<E>, writing: Writing, item: PendingUnit): Retried =>
   Effect.gen(function*() {
     if (!(yield* writeRest(lane, writing, item))) {
+      narrow(lane, writing, item)
       lane.parts.events.blocked(item.delivery, item.reason)
       return false
     }
@@ -79,6 +81,36 @@ const retryCopy = <E>(lane: LaneContext<E>, writing: Writing, item: PendingCopy)
     return later.length === 0
   })
 
+/**
+ * Asks the binding again about what is to be copied anew: since it was held, another lane may have mirrored it. Gives
+ * the items that may be tried now; with order, none behind one that has to wait.
+ */
+const tryable = <E>(lane: LaneContext<E>, items: ReadonlyArray<Pending>): Effect.Effect<ReadonlyArray<Pending>, BindingStopped> =>
+  Effect.gen(function*() {
+    const now: Array<Pending> = []
+    for (const item of items) {
+      if (item.kind === "write" || !lane.parts.source.owns(item.delivery)) {
+        now.push(item)
+        continue
+      }
+      const { done, ours, wait } = yield* triageDelivery(lane, item.delivery)
+      if (done.length === 0 && wait === null) {
+        now.push(item)
+        continue
+      }
+      const again: PendingCopy | null = ours === null ? null : { kind: "copy", delivery: ours, reason: item.reason }
+      const waiting: ReadonlyArray<PendingCopy> = wait === null ? [] : [{ kind: "copy", delivery: wait, reason: UNDECIDED }]
+      if (again !== null) now.push(again)
+      if (again === null && wait === null) yield* release(lane, item)
+      else lane.pending.replace(item, [...(again === null ? [] : [again]), ...waiting])
+      if (wait !== null) {
+        lane.undecided = true
+        if (lane.ordered) break
+      }
+    }
+    return now
+  })
+
 /** All that one partition holds; true when anything of it moved. */
 const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: ReadonlyArray<Pending>) =>
   Effect.gen(function*() {
@@ -100,9 +132,12 @@ export const retryHeld = <E>(lane: LaneContext<E>): Effect.Effect<void, Producer
     const now = yield* Clock.currentTimeMillis
     if (lane.pending.size === 0 || now < lane.retryAtMs) return
     let moved = false
-    for (const items of lane.pending.partitions()) {
+    lane.undecided = false
+    for (const held of lane.pending.partitions()) {
+      const items = yield* tryable(lane, held)
+      if (items.length === 0) continue
       if (yield* transact(lane, (writing) => retryPartition(lane, writing, items))) moved = true
     }
     lane.retryDelayMs = moved ? RETRY_FLOOR_MS : Math.min(lane.retryDelayMs * 2, RETRY_CEILING_MS)
-    lane.retryAtMs = (yield* Clock.currentTimeMillis) + lane.retryDelayMs
+    lane.retryAtMs = (yield* Clock.currentTimeMillis) + (lane.undecided ? UNDECIDED_RETRY_MS : lane.retryDelayMs)
   })
