@@ -140,6 +140,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       lane: name,
       topics: names(running),
       deliveryLimit: running.deliveryLimit,
+      targetOf: (topic) => targetOf(running, topic),
       metrics: handle.metrics,
       log
     })

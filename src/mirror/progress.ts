@@ -35,11 +35,9 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
   Effect.gen(function*() {
     const topics = parts.topics()
     if (topics.length === 0) return
-    const [ends, starts, progress] = yield* Effect.all([
-      endOffsets(parts.cluster, topics, parts.committed),
-      startOffsets(parts.cluster, topics),
-      progressOf(parts, topics)
-    ], { concurrency: "unbounded" })
+    const { high, stable: ends } = yield* bothEnds(parts)
+    const starts = yield* startOffsets(parts.cluster, topics)
+    const progress = yield* progressOf(parts, topics)
     for (const topic of topics) {
       for (let partition = 0; partition < topic.partitions; partition++) {
         const name = partitionName(topic.source, partition)
@@ -49,7 +47,9 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
         const known = progress.get(name)
         const position = Math.max(known?.position ?? 0, starts.get(name) ?? 0)
         const state = parts.state.partition(topic.source, partition, topic.target)
-        state.lag = Math.min(Math.max(0, end - position), known?.left ?? Infinity)
+        const unstable = Math.max(0, (high.get(name) ?? end) - end)
+        const left = known === undefined || known.left === null ? Infinity : Math.max(0, known.left - unstable)
+        state.lag = Math.min(Math.max(0, end - position), left)
         state.position = state.lag === 0 ? Math.max(position, end) : position
         parts.onLag(topic.source, partition, state.lag)
       }
@@ -71,16 +71,47 @@ export const takeGoal = (parts: ProgressParts): Effect.Effect<Goal, WireError> =
     return goal
   })
 
+/** Ends of both kinds at one moment: nothing between the last stable offset and the high watermark can be mirrored yet. */
+interface Ends {
+  readonly stable: ReadonlyMap<string, number>
+  readonly high: ReadonlyMap<string, number>
+}
+
+const bothEnds = (parts: ProgressParts): Effect.Effect<Ends, WireError> =>
+  Effect.gen(function*() {
+    const stable = yield* endOffsets(parts.cluster, parts.topics(), parts.committed)
+    return { stable, high: yield* endOffsets(parts.cluster, parts.topics(), false) }
+  })
+
+/**
+ * Whether all below the last stable offset is done, by the count of what is left. Aborted records are given up by the
+ * broker itself, which moves no offset that we could see, and records of open transactions count as left. While the
+ * last stable offset stands still (`before` and `after` the count agree), left = undone below it + what lies above it;
+ * what lies above can only have grown since `before`.
+ */
+const nothingUndone = (name: string, left: number | null, before: Ends, after: Ends): boolean => {
+  const stable = before.stable.get(name)
+  const high = before.high.get(name)
+  return left !== null && stable !== undefined && high !== undefined && after.stable.get(name) === stable && left <= Math.max(0, high - stable)
+}
+
+const GOAL_POLL = "200 millis"
+
 /** Waits until the group has passed every offset of the goal, then completes `reached`. */
 export const awaitGoal = (parts: ProgressParts, goal: Goal, reached: Deferred.Deferred<void>): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
     const open = new Map(goal)
     while (open.size > 0) {
-      for (const [name, { left, position }] of yield* progressOf(parts, parts.topics())) {
-        const end = open.get(name)
-        if (end !== undefined && (position >= end || left === 0)) open.delete(name)
+      const before = parts.mode === "share" ? yield* bothEnds(parts) : null
+      const progress = yield* progressOf(parts, parts.topics())
+      const after = before === null ? null : yield* bothEnds(parts)
+      for (const [name, end] of goal) {
+        const found = progress.get(name)
+        if (found === undefined) continue
+        const passed = found.position >= end || (before !== null && after !== null && (after.stable.get(name) ?? 0) >= end && nothingUndone(name, found.left, before, after))
+        if (passed) open.delete(name)
       }
-      if (open.size > 0) yield* Effect.sleep("200 millis")
+      if (open.size > 0) yield* Effect.sleep(GOAL_POLL)
     }
     yield* Deferred.succeed(reached, undefined)
   })

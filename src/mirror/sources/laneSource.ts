@@ -25,6 +25,8 @@ export interface LaneSourceOptions {
   readonly lane: string
   readonly topics: ReadonlyArray<string>
   readonly deliveryLimit: number
+  /** The target topic of a source topic: what metrics are labelled with. */
+  readonly targetOf: (topic: string) => string
   readonly metrics: FlowMetrics
   readonly log: Log
 }
@@ -97,7 +99,7 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
       maxWaitMs: MAX_WAIT_MS,
       maxBytes,
       onForget: (partitions) => {
-        for (const at of partitions) metrics.forgetPartition(at.topic, at.partition)
+        for (const at of partitions) metrics.forgetPartition(options.targetOf(at.topic), at.partition)
       },
       nowMs: () => clock.currentTimeMillisUnsafe()
     })
