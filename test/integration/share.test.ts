@@ -204,21 +204,21 @@ describe("a share consumer", () => {
 
   it.live("closing gives all it holds back at once, and leaves the group", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { cluster, groupId, topic } = yield* given(50)
+      const { cluster, groupId, topic } = yield* given(50, { lockMs: 60_000 })
       const other = yield* member(cluster, groupId, [topic])
       yield* Effect.scoped(Effect.gen(function*() {
         const consumer = yield* member(cluster, groupId, [topic])
         yield* acquire(consumer, 50)
       }))
-      // The lock is 30 seconds, the bound of the wait as well: it is the release that lets the records come.
-      const got = yield* acquire(other, 50).pipe(Effect.timeout("20 seconds"))
+      // The wait is bounded below the lock: it is the release that lets the records come.
+      const got = yield* acquire(other, 50).pipe(Effect.timeout("50 seconds"))
       assert.strictEqual(offsetsOf(got).length, 50)
       assert.isTrue(got.every((a) => a.ranges.every((r) => r.deliveryCount === 2)))
     })))
 
   it.live("an interruption in the middle of a poll gives back what is held", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { cluster, groupId, topic } = yield* given(20)
+      const { cluster, groupId, topic } = yield* given(20, { lockMs: 60_000 })
       const other = yield* member(cluster, groupId, [topic])
       const holding = yield* Deferred.make<void>()
       const fiber = yield* Effect.scoped(Effect.gen(function*() {
@@ -229,7 +229,7 @@ describe("a share consumer", () => {
       })).pipe(Effect.forkChild)
       yield* Deferred.await(holding)
       yield* Fiber.interrupt(fiber)
-      const got = yield* acquire(other, 20).pipe(Effect.timeout("20 seconds"))
+      const got = yield* acquire(other, 20).pipe(Effect.timeout("50 seconds"))
       assert.strictEqual(new Set(offsetsOf(got)).size, 20)
     })))
 

@@ -113,7 +113,7 @@ describe("a share consumer and its brokers", () => {
       yield* Effect.promise(() => createTopic(broker, topic))
       yield* Effect.promise(() => load(broker, makeRecords({ topic, count: 30 })))
       const cluster = yield* connect(broker.bootstrap)
-      yield* prepare(cluster, groupId)
+      yield* prepare(cluster, groupId, 60_000)
       yield* Effect.scoped(Effect.gen(function*() {
         const consumer = yield* member(cluster, groupId, [topic], { closeTimeoutMs: 2000 })
         yield* acquire(consumer, 30)
@@ -122,7 +122,7 @@ describe("a share consumer and its brokers", () => {
       yield* Effect.promise(() => broker.kill("SIGCONT"))
       // Its connections are closed: the broker, awake again, gives the records to the next member before any lock ends.
       const next = yield* member(cluster, groupId, [topic])
-      const got = yield* acquire(next, 30).pipe(Effect.timeout("25 seconds"))
+      const got = yield* acquire(next, 30).pipe(Effect.timeout("55 seconds"))
       assert.strictEqual(offsetsOf(got).length, 30)
     })))
 })
