@@ -25,7 +25,9 @@ export const atLeastOnceBinding = (producer: Producer): Binding => {
   }
 }
 
-export const atLeastOnce = (options: { readonly cluster: Cluster } & Omit<ProducerOptions, "cluster" | "purpose">): BindingCandidate => ({
+export const atLeastOnce = (
+  options: { readonly cluster: Cluster } & Omit<ProducerOptions, "cluster" | "purpose">
+): BindingCandidate => ({
   name: "at-least-once",
   guarantee: "at-least-once",
   support: Effect.succeed({ supported: true }),

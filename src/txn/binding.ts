@@ -64,9 +64,14 @@ export class BindingStopped extends Schema.TaggedError<BindingStopped>()("Bindin
 }
 
 export interface BoundTransaction {
-  readonly produce: (batches: ReadonlyArray<Outgoing>) => Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError | BindingStopped>
+  readonly produce: (
+    batches: ReadonlyArray<Outgoing>
+  ) => Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError | BindingStopped>
   /** May be called more than once, with ranges that do not overlap. A failure means: abort. */
-  readonly stage: (ranges: ReadonlyArray<SourceRange>, outputs: ReadonlyArray<Placed>) => Effect.Effect<void, ProducerError | BindingStopped>
+  readonly stage: (
+    ranges: ReadonlyArray<SourceRange>,
+    outputs: ReadonlyArray<Placed>
+  ) => Effect.Effect<void, ProducerError | BindingStopped>
   readonly commit: Effect.Effect<Outcome, BindingStopped>
   /** Never "unknown": nothing has asked for a commit. `begin` sees to what the abort may have left behind. */
   readonly abort: Effect.Effect<Outcome, BindingStopped>
@@ -123,8 +128,17 @@ export const chooseBinding = (options: {
 }): Effect.Effect<BindingChoice> =>
   Effect.gen(function*() {
     const { candidates, fallback, wanted } = options
-    const atLeastOnce: ReadonlyArray<BindingName> = wanted === "at-least-once" || fallback === "at-least-once" ? ["at-least-once"] : []
-    const names = [...new Set([...(wanted === "exactly-once" ? options.order.filter((name) => name !== "at-least-once") : []), ...atLeastOnce])]
+    const atLeastOnce: ReadonlyArray<BindingName> = wanted === "at-least-once" || fallback === "at-least-once"
+      ? ["at-least-once"]
+      : []
+    const names = [
+      ...new Set([
+        ...(wanted === "exactly-once"
+          ? options.order.filter((name) => name !== "at-least-once")
+          : []),
+        ...atLeastOnce
+      ])
+    ]
     const reasons: Array<{ binding: BindingName; reason: string }> = []
     for (const name of names) {
       const candidate = candidates.find((known) => known.name === name)

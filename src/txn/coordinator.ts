@@ -32,10 +32,12 @@ export interface TopicPartition {
 }
 
 /** The request never left: the coordinator could not be found or reached. */
-const unsent = (error: WireError): boolean => error._tag === "BrokerError" || (error._tag === "ConnectionError" && error.outcome === "unsent")
+const unsent = (error: WireError): boolean =>
+  error._tag === "BrokerError" || (error._tag === "ConnectionError" && error.outcome === "unsent")
 
 /** Will not pass by itself. */
-const denied = (error: WireError): boolean => error._tag === "UnsupportedError" || (error._tag === "BrokerError" && error.class === "authorization")
+const denied = (error: WireError): boolean =>
+  error._tag === "UnsupportedError" || (error._tag === "BrokerError" && error.class === "authorization")
 
 const described = (api: string, code: number, transactionalId: string): string =>
   new BrokerError({ api, code, subject: `transactional id ${transactionalId}`, detail: null }).message
@@ -49,7 +51,11 @@ export const endTransaction = (c: Coordinator, commit: boolean, why: string, bum
       producerId: identity.producerId,
       producerEpoch: identity.epoch,
       committed: commit
-    }, { purpose: c.purpose, timeoutMs: c.settings.requestTimeoutMs, ...(bumps ? { minVersion: 5 } : { maxVersion: 4 }) })
+    }, {
+      purpose: c.purpose,
+      timeoutMs: c.settings.requestTimeoutMs,
+      ...(bumps ? { minVersion: 5 } : { maxVersion: 4 })
+    })
     let maybeDone = false
     for (let attempt = 0;; attempt++) {
       const result = yield* Effect.result(once)
@@ -67,7 +73,9 @@ export const endTransaction = (c: Coordinator, commit: boolean, why: string, bum
           return c.state.ended(commit, why, bumps && producerId >= 0 ? { producerId, epoch: producerEpoch } : null)
         }
         reason = described("EndTxn", errorCode, c.transactionalId)
-        if (verdict !== "again" && verdict !== "againMaybeDone") return c.state.notEnded(commit, verdict, maybeDone, reason)
+        if (verdict !== "again" && verdict !== "againMaybeDone") {
+          return c.state.notEnded(commit, verdict, maybeDone, reason)
+        }
         maybeDone ||= verdict === "againMaybeDone"
         if (verdict === "againMaybeDone") yield* c.cluster.invalidateCoordinator(coordinatorOf(c.transactionalId))
       }
@@ -79,7 +87,11 @@ export const endTransaction = (c: Coordinator, commit: boolean, why: string, bum
 const key = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
 
 /** One AddPartitionsToTxn: the code of each partition; empty where it was not carried out or nobody knows. */
-const askToAdd = (c: Coordinator, identity: Identity, partitions: Iterable<TopicPartition>): Effect.Effect<ReadonlyMap<string, number>, ProducerRefused> =>
+const askToAdd = (
+  c: Coordinator,
+  identity: Identity,
+  partitions: Iterable<TopicPartition>
+): Effect.Effect<ReadonlyMap<string, number>, ProducerRefused> =>
   Effect.gen(function*() {
     const topics = new Map<string, Array<number>>()
     for (const { partition, topic } of partitions) topics.set(topic, [...topics.get(topic) ?? [], partition])
@@ -99,8 +111,9 @@ const askToAdd = (c: Coordinator, identity: Identity, partitions: Iterable<Topic
       c.state.fail(result.failure.message)
       return yield* new ProducerRefused({ what: result.failure.message })
     }
-    if (unsent(result.failure)) yield* c.cluster.invalidateCoordinator(coordinatorOf(c.transactionalId))
-    else c.state.inDoubt()
+    if (unsent(result.failure)) {
+      yield* c.cluster.invalidateCoordinator(coordinatorOf(c.transactionalId))
+    } else c.state.inDoubt()
     return new Map()
   })
 
@@ -108,7 +121,10 @@ const askToAdd = (c: Coordinator, identity: Identity, partitions: Iterable<Topic
  * Version 1: adds the partitions to the open transaction. Gives the codes of those that cannot be added because of
  * their topic; all others are in when it returns.
  */
-export const addPartitions = (c: Coordinator, wanted: ReadonlyArray<TopicPartition>): Effect.Effect<ReadonlyMap<string, number>, ProducerRefused | TransactionMustAbort> =>
+export const addPartitions = (
+  c: Coordinator,
+  wanted: ReadonlyArray<TopicPartition>
+): Effect.Effect<ReadonlyMap<string, number>, ProducerRefused | TransactionMustAbort> =>
   Effect.gen(function*() {
     const identity = c.state.identity ?? { producerId: -1, epoch: -1 }
     const missing = new Map(wanted.map((p) => [key(p), p]))
@@ -123,7 +139,9 @@ export const addPartitions = (c: Coordinator, wanted: ReadonlyArray<TopicPartiti
         const reason = described("AddPartitionsToTxn", code, c.transactionalId)
         if (verdict === "fenced" || verdict === "abort" || verdict === "denied") {
           c.state.fail(reason, { fenced: verdict === "fenced" })
-          return yield* verdict === "denied" ? new ProducerRefused({ what: reason }) : new TransactionMustAbort({ what: reason })
+          return yield* verdict === "denied"
+            ? new ProducerRefused({ what: reason })
+            : new TransactionMustAbort({ what: reason })
         }
         c.onWait(reason)
         if (verdict === "coordinator") yield* c.cluster.invalidateCoordinator(coordinatorOf(c.transactionalId))

@@ -20,7 +20,11 @@ import type { Routes } from "./routes.ts"
 import type { Identity } from "./sequences.ts"
 
 type Event =
-  | { readonly kind: "answer"; readonly request: OutgoingRequest; readonly exit: Exit.Exit<ResponseOf<typeof produce>, WireError> }
+  | {
+    readonly kind: "answer"
+    readonly request: OutgoingRequest
+    readonly exit: Exit.Exit<ResponseOf<typeof produce>, WireError>
+  }
   | { readonly kind: "metadata"; readonly exit: Exit.Exit<ReadonlyArray<LookedUp>> }
   | { readonly kind: "identity"; readonly exit: Exit.Exit<Identity, WireError> }
   | { readonly kind: "tick" }
@@ -44,7 +48,10 @@ export interface Engine {
   readonly onRecover: (p: Partition) => void
 }
 
-export const drive = (engine: Engine, batches: ReadonlyArray<Outgoing>): Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError> =>
+export const drive = (
+  engine: Engine,
+  batches: ReadonlyArray<Outgoing>
+): Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError> =>
   Effect.scoped(Effect.gen(function*() {
     const scope = yield* Effect.scope
     const events = yield* Queue.unbounded<Event>()
@@ -79,15 +86,25 @@ interface Asking {
 type Fork = <E extends Event>(effect: Effect.Effect<E>) => Effect.Effect<unknown>
 
 /** Starts whatever can be started now. */
-const pump = (engine: Engine, run: ProduceRun, asking: Asking, fork: Fork, after: (ms: number, event: Event) => Effect.Effect<unknown>) =>
+const pump = (
+  engine: Engine,
+  run: ProduceRun,
+  asking: Asking,
+  fork: Fork,
+  after: (ms: number, event: Event) => Effect.Effect<unknown>
+) =>
   Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     run.needsIdentity = false
-    for (let request = run.nextRequest(now); request !== null; request = run.nextRequest(now)) yield* fork(send(engine, request))
+    for (let request = run.nextRequest(now); request !== null; request = run.nextRequest(now)) {
+      yield* fork(send(engine, request))
+    }
     const stale = run.staleTopics(now)
     if (stale.length > 0 && !asking.metadata) {
       asking.metadata = true
-      yield* fork(Effect.map(Effect.exit(lookUp(engine.cluster, stale)), (exit) => ({ kind: "metadata" as const, exit })))
+      yield* fork(
+        Effect.map(Effect.exit(lookUp(engine.cluster, stale)), (exit) => ({ kind: "metadata" as const, exit }))
+      )
     }
     if (run.needsIdentity && !asking.identity) {
       asking.identity = true
@@ -110,27 +127,42 @@ interface LookedUp {
 const lookUp = (cluster: Cluster, topics: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<LookedUp>> =>
   Effect.gen(function*() {
     const result = yield* Effect.result(cluster.topics(topics))
-    if (Result.isSuccess(result) || result.failure._tag !== "BrokerError" || topics.length === 1) return [{ topics, result }]
-    return yield* Effect.forEach(topics, (topic) => Effect.map(Effect.result(cluster.topics([topic])), (one) => ({ topics: [topic], result: one })))
+    if (Result.isSuccess(result) || result.failure._tag !== "BrokerError" || topics.length === 1) {
+      return [{ topics, result }]
+    }
+    return yield* Effect.forEach(
+      topics,
+      (topic) => Effect.map(Effect.result(cluster.topics([topic])), (one) => ({ topics: [topic], result: one }))
+    )
   })
 
 const send = (engine: Engine, request: OutgoingRequest) => {
   const { cluster, purpose, settings: { requestTimeoutMs }, transactionalId, versions } = engine
   const highest = Math.min(versions.max ?? Infinity, request.allHaveIds ? Infinity : 12)
-  return cluster.request({ kind: "broker", id: request.broker }, produce, produceBody(request, transactionalId, requestTimeoutMs), {
-    purpose,
-    timeoutMs: requestTimeoutMs,
-    ...(versions.min === undefined ? {} : { minVersion: versions.min }),
-    ...(Number.isFinite(highest) ? { maxVersion: highest } : {})
-  }).pipe(Effect.exit, Effect.map((exit) => ({ kind: "answer" as const, request, exit })))
+  return cluster.request(
+    { kind: "broker", id: request.broker },
+    produce,
+    produceBody(request, transactionalId, requestTimeoutMs),
+    {
+      purpose,
+      timeoutMs: requestTimeoutMs,
+      ...(versions.min === undefined ? {} : { minVersion: versions.min }),
+      ...(Number.isFinite(highest) ? { maxVersion: highest } : {})
+    }
+  ).pipe(Effect.exit, Effect.map((exit) => ({ kind: "answer" as const, request, exit })))
 }
 
 /** A fresh producer id, from any broker. The timeout in the request has no meaning without a transactional id. */
 const newIdentity = (engine: Engine): Effect.Effect<Identity, WireError> =>
-  engine.cluster.request({ kind: "any" }, initProducerId, { transactionalId: null, transactionTimeoutMs: 0x7fff_ffff }, {
-    purpose: engine.purpose,
-    timeoutMs: engine.settings.requestTimeoutMs
-  }).pipe(
+  engine.cluster.request(
+    { kind: "any" },
+    initProducerId,
+    { transactionalId: null, transactionTimeoutMs: 0x7fff_ffff },
+    {
+      purpose: engine.purpose,
+      timeoutMs: engine.settings.requestTimeoutMs
+    }
+  ).pipe(
     Effect.flatMap((answer) =>
       answer.errorCode === 0
         ? Effect.succeed({ producerId: answer.producerId, epoch: answer.producerEpoch })
@@ -157,7 +189,11 @@ const handle = (engine: Engine, run: ProduceRun, asking: Asking, event: Event, n
         return run.requestFailed(event.request, yield* failureOf(event.exit.cause), now)
       case "metadata":
         asking.metadata = false
-        for (const { topics, result } of Exit.isSuccess(event.exit) ? event.exit.value : yield* Effect.failCause(event.exit.cause)) {
+        for (
+          const { topics, result } of Exit.isSuccess(event.exit)
+            ? event.exit.value
+            : yield* Effect.failCause(event.exit.cause)
+        ) {
           if (Result.isSuccess(result)) engine.routes.apply(topics, result.success)
           else run.metadataFailed(topics, result.failure, now)
         }

@@ -9,7 +9,13 @@ export type Verdict =
   /** In the log. The offset is -1 where the broker no longer remembers it (a late duplicate). */
   | { readonly kind: "written"; readonly duplicate: boolean }
   /** The same bytes again, after a back-off; up to `attempts` in a row, then it counts as `then`. */
-  | { readonly kind: "retry"; readonly refresh: boolean; readonly maybeWritten: boolean; readonly attempts: number; readonly then: "refused" | "blocked" }
+  | {
+    readonly kind: "retry"
+    readonly refresh: boolean
+    readonly maybeWritten: boolean
+    readonly attempts: number
+    readonly then: "refused" | "blocked"
+  }
   | { readonly kind: "outOfOrder" }
   /** Idempotent: another producer id is needed. Transactional: abort, and find out whether we are fenced. */
   | { readonly kind: "identityLost" }
@@ -22,7 +28,14 @@ export type Verdict =
   | { readonly kind: "fenced" }
   | { readonly kind: "fatal" }
 
-const again = (options: { readonly refresh?: boolean; readonly maybeWritten?: boolean; readonly attempts?: number; readonly then?: "refused" | "blocked" } = {}): Verdict => ({
+const again = (
+  options: {
+    readonly refresh?: boolean
+    readonly maybeWritten?: boolean
+    readonly attempts?: number
+    readonly then?: "refused" | "blocked"
+  } = {}
+): Verdict => ({
   kind: "retry",
   refresh: options.refresh ?? false,
   maybeWritten: options.maybeWritten ?? false,

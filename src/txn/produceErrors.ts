@@ -29,8 +29,12 @@ export class RecordRefused extends Schema.TaggedError<RecordRefused>()("RecordRe
   written: Written
 }) {
   override get message(): string {
-    const records = this.recordErrors.slice(0, 3).map((e) => `record ${e.batchIndex}${e.message === null ? "" : `: ${e.message}`}`)
-    return `${this.topic}-${this.partition} refuses a batch: ${words(this.code, this.detail)}${records.length === 0 ? "" : ` [${records.join("; ")}]`}`
+    const records = this.recordErrors.slice(0, 3).map((e) =>
+      `record ${e.batchIndex}${e.message === null ? "" : `: ${e.message}`}`
+    )
+    return `${this.topic}-${this.partition} refuses a batch: ${words(this.code, this.detail)}${
+      records.length === 0 ? "" : ` [${records.join("; ")}]`
+    }`
   }
 }
 

@@ -3,7 +3,7 @@
  * which batch. Pure.
  */
 import type { BatchView } from "../wire/batch/recordBatch.ts"
-import { produce } from "../wire/messages/produce.ts"
+import type { produce } from "../wire/messages/produce.ts"
 import { type RequestOf, type ResponseOf, ZERO_UUID } from "../wire/schema.ts"
 import type { Slot } from "./sequences.ts"
 
@@ -38,8 +38,15 @@ export const outgoing = (broker: number, parts: ReadonlyArray<Part>): OutgoingRe
 })
 
 /** acks is always -1 (all in-sync replicas). */
-export const produceBody = (request: OutgoingRequest, transactionalId: string | null, timeoutMs: number): RequestOf<typeof produce> => {
-  const topics = new Map<string, { name: string; topicId: string; partitionData: Array<{ index: number; records: Buffer }> }>()
+export const produceBody = (
+  request: OutgoingRequest,
+  transactionalId: string | null,
+  timeoutMs: number
+): RequestOf<typeof produce> => {
+  const topics = new Map<
+    string,
+    { name: string; topicId: string; partitionData: Array<{ index: number; records: Buffer }> }
+  >()
   for (const { slot: { item }, topicId } of request.parts) {
     let topic = topics.get(item.topic)
     if (topic === undefined) topics.set(item.topic, topic = { name: item.topic, topicId, partitionData: [] })
@@ -51,7 +58,10 @@ export const produceBody = (request: OutgoingRequest, transactionalId: string | 
 export type Answer = ResponseOf<typeof produce>["responses"][number]["partitionResponses"][number]
 
 /** Each part of the request with its answer; null where the broker left it out. */
-export const matchAnswers = (request: OutgoingRequest, response: ResponseOf<typeof produce>): ReadonlyArray<readonly [Part, Answer | null]> => {
+export const matchAnswers = (
+  request: OutgoingRequest,
+  response: ResponseOf<typeof produce>
+): ReadonlyArray<readonly [Part, Answer | null]> => {
   const byName = new Map<string, Answer>()
   const nameOfId = new Map(request.parts.map((part) => [part.topicId, part.slot.item.topic]))
   for (const topic of response.responses) {

@@ -14,7 +14,17 @@ import { BrokerError, type WireError } from "../wire/errors.ts"
 import { type ProtocolError } from "../wire/bytes.ts"
 import { type Partition, type Partitions } from "./partitions.ts"
 import { judgeProduce, type Verdict } from "./produceAnswers.ts"
-import { DeliveryTimedOut, HeldBack, PartitionBlocked, type ProduceFailure, type ProducerError, ProducerFenced, ProducerRefused, RecordRefused, TransactionMustAbort } from "./produceErrors.ts"
+import {
+  DeliveryTimedOut,
+  HeldBack,
+  PartitionBlocked,
+  type ProduceFailure,
+  type ProducerError,
+  ProducerFenced,
+  ProducerRefused,
+  RecordRefused,
+  TransactionMustAbort
+} from "./produceErrors.ts"
 import { type Answer, type Item, matchAnswers, outgoing, type OutgoingRequest, type Part } from "./produceRequest.ts"
 import type { ProducerSettings } from "./producerSettings.ts"
 import type { produce } from "../wire/messages/produce.ts"
@@ -51,7 +61,12 @@ export interface RunContext {
   readonly onStall: (partition: Partition, reason: string, now: number) => void
   readonly onRecover: (partition: Partition) => void
   /** A leader's address that a broker named in its answer. */
-  readonly onLeader: (topic: string, partition: number, leader: { readonly id: number; readonly epoch: number }, endpoint: BrokerNode | undefined) => void
+  readonly onLeader: (
+    topic: string,
+    partition: number,
+    leader: { readonly id: number; readonly epoch: number },
+    endpoint: BrokerNode | undefined
+  ) => void
 }
 
 export class ProduceRun {
@@ -90,13 +105,26 @@ export class ProduceRun {
     const { topic, partition, bytes } = batch
     const views = splitBatches(bytes)
     const view = views[0]
-    const verdict = view !== undefined && views.length === 1 && view.sizeInBytes === bytes.length ? passThroughVerdict(view) : null
+    const verdict = view !== undefined && views.length === 1 && view.sizeInBytes === bytes.length
+      ? passThroughVerdict(view)
+      : null
     const key = `${topic}/${partition}`
-    if (this.#held.has(key)) return this.#settle(index, { ok: false, error: new HeldBack({ topic, partition, written: "no" }) })
+    if (this.#held.has(key)) {
+      return this.#settle(index, { ok: false, error: new HeldBack({ topic, partition, written: "no" }) })
+    }
     if (view === undefined || verdict === null || !verdict.ok) {
-      const detail = verdict === null || verdict.ok ? "the bytes are not exactly one record batch" : `the batch cannot go as it is: ${verdict.reason}`
+      const detail = verdict === null || verdict.ok
+        ? "the bytes are not exactly one record batch"
+        : `the batch cannot go as it is: ${verdict.reason}`
       if (this.#context.settings.afterFailure === "hold") this.#held.add(key)
-      const error = new RecordRefused({ topic, partition, code: INVALID_RECORD, detail, recordErrors: [], written: "no" })
+      const error = new RecordRefused({
+        topic,
+        partition,
+        code: INVALID_RECORD,
+        detail,
+        recordErrors: [],
+        written: "no"
+      })
       return this.#settle(index, { ok: false, error })
     }
     const target = this.#context.partitions.of(topic, partition)
@@ -113,7 +141,9 @@ export class ProduceRun {
   staleTopics(now: number): ReadonlyArray<string> {
     const names = new Set<string>()
     for (const p of this.#active.values()) {
-      if (p.sequences.slots.length > 0 && p.notBefore <= now && this.#context.routes.isStale(p.topic)) names.add(p.topic)
+      if (p.sequences.slots.length > 0 && p.notBefore <= now && this.#context.routes.isStale(p.topic)) {
+        names.add(p.topic)
+      }
     }
     return [...names]
   }
@@ -147,7 +177,9 @@ export class ProduceRun {
   #take(p: Partition, room: number, topicId: string): Part | null {
     const step = this.#step(p)
     if (step.kind === "identity") this.needsIdentity = true
-    if (step.kind === "broken") this.failed ??= new TransactionMustAbort({ what: `a batch for ${p.topic}-${p.partition} is missing` })
+    if (step.kind === "broken") {
+      this.failed ??= new TransactionMustAbort({ what: `a batch for ${p.topic}-${p.partition} is missing` })
+    }
     if (step.kind !== "send" || step.slot.item.view.sizeInBytes > room) return null
     rewriteForProduce(step.slot.item.view, {
       producerId: step.identity.producerId,
@@ -163,7 +195,9 @@ export class ProduceRun {
   #step(p: Partition): Step<Item> {
     const step = p.sequences.step()
     const { current } = this.#context.identity
-    if (step.kind !== "identity" || current === null || current.producerId === p.sequences.identity?.producerId) return step
+    if (step.kind !== "identity" || current === null || current.producerId === p.sequences.identity?.producerId) {
+      return step
+    }
     p.sequences.assign(current, this.#context)
     return p.sequences.step()
   }
@@ -188,7 +222,16 @@ export class ProduceRun {
     if (slot.state === "inFlight") return
     const written = slot.maybeWritten ? "unknown" : "no"
     p.sequences.drop(slot)
-    this.#settle(slot.item.index, { ok: false, error: new PartitionBlocked({ topic: p.topic, partition: p.partition, code: error.code, detail: error.detail, written }) })
+    this.#settle(slot.item.index, {
+      ok: false,
+      error: new PartitionBlocked({
+        topic: p.topic,
+        partition: p.partition,
+        code: error.code,
+        detail: error.detail,
+        written
+      })
+    })
   }
 
   /** No producer id could be had for now. */
@@ -202,7 +245,8 @@ export class ProduceRun {
   requestFailed(request: OutgoingRequest, error: WireError | ProtocolError, now: number): void {
     this.#answered(request)
     if (error._tag === "UnsupportedError") this.failed ??= new ProducerRefused({ what: error.message })
-    const maybeWritten = !(error._tag === "ConnectionError" && error.outcome === "unsent") && error._tag !== "UnsupportedError"
+    const maybeWritten = !(error._tag === "ConnectionError" && error.outcome === "unsent") &&
+      error._tag !== "UnsupportedError"
     for (const { slot } of request.parts) {
       this.#context.routes.markStale(slot.item.topic)
       this.#again(this.#partitionOf(slot), slot, maybeWritten, error.message, now)
@@ -218,7 +262,13 @@ export class ProduceRun {
         continue
       }
       const endpoint = response.nodeEndpoints.find((node) => node.nodeId === answer.currentLeader.leaderId)
-      this.#judge(p, part.slot, answer, endpoint && { id: endpoint.nodeId, host: endpoint.host, port: endpoint.port, rack: endpoint.rack }, now)
+      this.#judge(
+        p,
+        part.slot,
+        answer,
+        endpoint && { id: endpoint.nodeId, host: endpoint.host, port: endpoint.port, rack: endpoint.rack },
+        now
+      )
     }
   }
 
@@ -231,12 +281,22 @@ export class ProduceRun {
 
   #judge(p: Partition, slot: Slot<Item>, answer: Answer, endpoint: BrokerNode | undefined, now: number): void {
     const verdict = this.#bounded(judgeProduce(answer.errorCode), slot.item)
-    const reason = (): string => new BrokerError({ api: "Produce", code: answer.errorCode, subject: `${p.topic}-${p.partition}`, detail: answer.errorMessage }).message
+    const reason = (): string =>
+      new BrokerError({
+        api: "Produce",
+        code: answer.errorCode,
+        subject: `${p.topic}-${p.partition}`,
+        detail: answer.errorMessage
+      }).message
     switch (verdict.kind) {
       case "written": {
         p.sequences.written(slot)
         if (p.recovered()) this.#context.onRecover(p)
-        return this.#settle(slot.item.index, { ok: true, baseOffset: verdict.duplicate ? -1 : answer.baseOffset, logAppendTimeMs: answer.logAppendTimeMs })
+        return this.#settle(slot.item.index, {
+          ok: true,
+          baseOffset: verdict.duplicate ? -1 : answer.baseOffset,
+          logAppendTimeMs: answer.logAppendTimeMs
+        })
       }
       case "retry": {
         const { leaderEpoch, leaderId } = answer.currentLeader
@@ -266,8 +326,10 @@ export class ProduceRun {
       case "fenced":
       case "fatal":
         p.sequences.retry(slot, { maybeWritten: false })
-        this.failed ??= verdict.kind === "fatal" ? new ProducerRefused({ what: reason() })
-          : this.#context.transactionalId === null || verdict.kind === "abort" ? new TransactionMustAbort({ what: reason() })
+        this.failed ??= verdict.kind === "fatal" ?
+          new ProducerRefused({ what: reason() })
+          : this.#context.transactionalId === null || verdict.kind === "abort" ?
+          new TransactionMustAbort({ what: reason() })
           : new ProducerFenced({ transactionalId: this.#context.transactionalId, what: reason() })
     }
   }
@@ -290,7 +352,13 @@ export class ProduceRun {
     const behind = this.#context.settings.afterFailure === "hold" ? p.sequences.slots.slice(at + 1) : []
     const written = slot.maybeWritten ? "unknown" : "no"
     const { item } = slot
-    const about = { topic: p.topic, partition: p.partition, code: answer.errorCode, detail: answer.errorMessage, written } as const
+    const about = {
+      topic: p.topic,
+      partition: p.partition,
+      code: answer.errorCode,
+      detail: answer.errorMessage,
+      written
+    } as const
     // Newest first, so that numbers which surely were not used are free again without a new epoch.
     for (const next of [...behind].reverse()) {
       if (next.state === "inFlight") next.item.held = true
@@ -310,7 +378,10 @@ export class ProduceRun {
     const written = slot.maybeWritten ? "unknown" : "no"
     if (answered) p.sequences.refused(slot)
     else p.sequences.drop(slot)
-    this.#settle(slot.item.index, { ok: false, error: new HeldBack({ topic: p.topic, partition: p.partition, written }) })
+    this.#settle(slot.item.index, {
+      ok: false,
+      error: new HeldBack({ topic: p.topic, partition: p.partition, written })
+    })
   }
 
   /** Ends the run: what is not settled gets the outcome "timed out" (deadline), or none (interrupted, failed). */
@@ -320,7 +391,13 @@ export class ProduceRun {
         const written = slot.maybeWritten || slot.state === "inFlight" ? "unknown" : "no"
         p.sequences.drop(slot)
         if (deadlineMs === null) continue
-        const error = new DeliveryTimedOut({ topic: p.topic, partition: p.partition, afterMs: deadlineMs, reason: p.lastReason, written })
+        const error = new DeliveryTimedOut({
+          topic: p.topic,
+          partition: p.partition,
+          afterMs: deadlineMs,
+          reason: p.lastReason,
+          written
+        })
         this.#settle(slot.item.index, { ok: false, error })
       }
     }

@@ -64,7 +64,18 @@ export const makeProducer = (options: ProducerOptions): Effect.Effect<Producer, 
 
     const note = stallNotes(options, stalls)
     const produceAll = (batches: ReadonlyArray<Outgoing>) =>
-      drive({ cluster: options.cluster, purpose: options.purpose, settings, routes, partitions, identity, transactionalId: null, zeroFirst: false, versions: {}, ...note }, batches)
+      drive({
+        cluster: options.cluster,
+        purpose: options.purpose,
+        settings,
+        routes,
+        partitions,
+        identity,
+        transactionalId: null,
+        zeroFirst: false,
+        versions: {},
+        ...note
+      }, batches)
     return {
       produce: (batches) => batches.length === 0 ? Effect.succeed([]) : oneAtATime.withPermit(produceAll(batches)),
       stalls: Effect.sync(() => [...stalls.values()])

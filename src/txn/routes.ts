@@ -51,7 +51,10 @@ export class Routes {
       const partitions = new Map<number, { leader: number; epoch: number }>()
       for (const p of topic.partitions) {
         const before = old?.id === topic.id ? old.partitions.get(p.partition) : undefined
-        partitions.set(p.partition, before !== undefined && before.epoch > p.leaderEpoch ? before : { leader: p.leader, epoch: p.leaderEpoch })
+        partitions.set(
+          p.partition,
+          before !== undefined && before.epoch > p.leaderEpoch ? before : { leader: p.leader, epoch: p.leaderEpoch }
+        )
       }
       this.#topics.set(name, { id: topic.id, partitions })
     }
@@ -70,7 +73,9 @@ export class Routes {
   why(topic: string, partition: number): string {
     const known = this.#topics.get(topic)
     if (known === undefined || known === null) return `the target has no topic ${topic}`
-    if (!known.partitions.has(partition)) return `the target's topic ${topic} has no partition ${partition} (it has ${known.partitions.size})`
+    if (!known.partitions.has(partition)) {
+      return `the target's topic ${topic} has no partition ${partition} (it has ${known.partitions.size})`
+    }
     return `${topic}-${partition} has no leader on the target`
   }
 }

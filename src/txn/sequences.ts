@@ -108,7 +108,16 @@ export class PartitionSequences<T> {
   }
 
   enqueue(item: T, count: number): Slot<T> {
-    const slot: Slot<T> = { item, count, state: "waiting", sequence: -1, ordinal: -1, sentFirst: false, resent: false, maybeWritten: false }
+    const slot: Slot<T> = {
+      item,
+      count,
+      state: "waiting",
+      sequence: -1,
+      ordinal: -1,
+      sentFirst: false,
+      resent: false,
+      maybeWritten: false
+    }
     this.#slots.push(slot)
     return slot
   }
@@ -135,7 +144,9 @@ export class PartitionSequences<T> {
     // Before a hole the old numbers are still good: those batches may be in the log already and must not get new ones.
     const retrying = this.#slots.some((slot) => slot.state === "retry" || (slot.state === "inFlight" && slot.resent))
     if (this.#hole !== null || retrying) return first.state === "retry" ? first : null
-    if (inFlight > 0 && (!this.#confirmed || this.#sentBatches - first.ordinal >= MAX_IN_FLIGHT_PER_PARTITION)) return null
+    if (inFlight > 0 && (!this.#confirmed || this.#sentBatches - first.ordinal >= MAX_IN_FLIGHT_PER_PARTITION)) {
+      return null
+    }
     return this.#slots.find((slot) => slot.state === "waiting") ?? null
   }
 

@@ -34,9 +34,17 @@ const passes = (error: WireError): boolean => {
 }
 
 /** A pause that doubles from retryBackoffMs to retryBackoffMaxMs, x 0.8 to 1.2. */
-export const backOff = (attempt: number, options: { readonly retryBackoffMs: number; readonly retryBackoffMaxMs: number }): Effect.Effect<void> =>
-  Effect.flatMap(Random.next, (drawn) =>
-    Effect.sleep(Math.min(options.retryBackoffMaxMs, options.retryBackoffMs * 2 ** Math.min(attempt, 20)) * (0.8 + 0.4 * drawn)))
+export const backOff = (
+  attempt: number,
+  options: { readonly retryBackoffMs: number; readonly retryBackoffMaxMs: number }
+): Effect.Effect<void> =>
+  Effect.flatMap(
+    Random.next,
+    (drawn) =>
+      Effect.sleep(
+        Math.min(options.retryBackoffMaxMs, options.retryBackoffMs * 2 ** Math.min(attempt, 20)) * (0.8 + 0.4 * drawn)
+      )
+  )
 
 export const coordinatorOf = (transactionalId: string): Destination => ({ kind: "transaction", key: transactionalId })
 
@@ -44,13 +52,23 @@ export const coordinatorOf = (transactionalId: string): Destination => ({ kind: 
 export const takeOver = (options: TakeOverOptions): Effect.Effect<Identity, ProducerRefused> =>
   Effect.gen(function*() {
     const { cluster, transactionalId } = options
-    const once = cluster.request(coordinatorOf(transactionalId), initProducerId, { transactionalId, transactionTimeoutMs: options.transactionTimeoutMs }, {
+    const once = cluster.request(coordinatorOf(transactionalId), initProducerId, {
+      transactionalId,
+      transactionTimeoutMs: options.transactionTimeoutMs
+    }, {
       purpose: options.purpose,
       timeoutMs: options.requestTimeoutMs
     }).pipe(Effect.flatMap((answer) =>
       answer.errorCode === 0
         ? Effect.succeed({ producerId: answer.producerId, epoch: answer.producerEpoch })
-        : Effect.fail(new BrokerError({ api: "InitProducerId", code: answer.errorCode, subject: `transactional id ${transactionalId}`, detail: null }))
+        : Effect.fail(
+          new BrokerError({
+            api: "InitProducerId",
+            code: answer.errorCode,
+            subject: `transactional id ${transactionalId}`,
+            detail: null
+          })
+        )
     ))
     for (let attempt = 0;; attempt++) {
       const result = yield* Effect.result(once)

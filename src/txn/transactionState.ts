@@ -196,6 +196,8 @@ export class TransactionState {
   }
   #settle(next: Identity | null): void {
     if (next !== null) this.#identity = next
-    this.#phase = this.#dirty ? { kind: "unready", reason: "a request of the last transaction may still arrive" } : { kind: "ready" }
+    this.#phase = this.#dirty
+      ? { kind: "unready", reason: "a request of the last transaction may still arrive" }
+      : { kind: "ready" }
   }
 }

@@ -10,7 +10,13 @@ import { Effect, Exit, type Scope, Semaphore } from "effect"
 import { addPartitions, type Coordinator, endTransaction, type TopicPartition } from "./coordinator.ts"
 import { drive, type Engine } from "./drive.ts"
 import { Partitions } from "./partitions.ts"
-import { PartitionBlocked, type ProducerError, ProducerFenced, type ProducerRefused, TransactionMustAbort } from "./produceErrors.ts"
+import {
+  PartitionBlocked,
+  type ProducerError,
+  ProducerFenced,
+  type ProducerRefused,
+  TransactionMustAbort
+} from "./produceErrors.ts"
 import { type Producer, type ProducerOptions, type Stall, stallNotes } from "./producer.ts"
 import type { Outgoing, ProduceOutcome } from "./produceRun.ts"
 import { defaultProducerSettings } from "./producerSettings.ts"
@@ -65,7 +71,14 @@ class Transactions {
   constructor(options: TransactionalOptions, stalls: Map<string, Stall>) {
     const { cluster, purpose, transactionalId } = options
     const settings = { ...defaultProducerSettings, ...options.settings }
-    this.#coordinator = { cluster, purpose, transactionalId, settings, state: this.#state, onWait: (reason) => this.waiting = reason }
+    this.#coordinator = {
+      cluster,
+      purpose,
+      transactionalId,
+      settings,
+      state: this.#state,
+      onWait: (reason) => this.waiting = reason
+    }
     this.#note = stallNotes(options, stalls)
   }
 
@@ -84,7 +97,10 @@ class Transactions {
     return Effect.gen({ self: this }, function*() {
       const { cluster, onWait, purpose, settings, transactionalId } = this.#coordinator
       if (this.#state.fencedForGood) {
-        return yield* new ProducerFenced({ transactionalId, what: "fenced twice in a row: another live producer uses the same transactional id" })
+        return yield* new ProducerFenced({
+          transactionalId,
+          what: "fenced twice in a row: another live producer uses the same transactional id"
+        })
       }
       const identity = yield* takeOver({ cluster, purpose, transactionalId, ...settings, onWait })
       this.#version = yield* this.#newestVersion
@@ -112,7 +128,9 @@ class Transactions {
       this.#added.clear()
       const { identity } = this.#state
       for (const p of this.#partitions.all()) {
-        if (identity !== null && p.sequences.identity !== identity) p.sequences.assign(identity, { zeroFirst: this.#version === 2 })
+        if (identity !== null && p.sequences.identity !== identity) {
+          p.sequences.assign(identity, { zeroFirst: this.#version === 2 })
+        }
       }
     })
   }
@@ -120,7 +138,11 @@ class Transactions {
   produce(batches: ReadonlyArray<Outgoing>): Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError> {
     return Effect.gen({ self: this }, function*() {
       const { phase } = this.#state
-      if (phase.kind !== "open") return yield* new TransactionMustAbort({ what: phase.kind === "mustAbort" ? phase.reason : "no transaction is open" })
+      if (phase.kind !== "open") {
+        return yield* new TransactionMustAbort({
+          what: phase.kind === "mustAbort" ? phase.reason : "no transaction is open"
+        })
+      }
       this.#state.touch()
       const blocked = this.#version === 1 ? yield* this.#addPartitions(batches) : new Map<string, number>()
       const open = batches.filter((batch) => !blocked.has(keyOf(batch)))
@@ -142,7 +164,9 @@ class Transactions {
 
   #addPartitions(batches: ReadonlyArray<Outgoing>): Effect.Effect<ReadonlyMap<string, number>, ProducerError> {
     return Effect.gen({ self: this }, function*() {
-      const missing = new Map(batches.filter((batch) => !this.#added.has(keyOf(batch))).map((batch) => [keyOf(batch), batch]))
+      const missing = new Map(
+        batches.filter((batch) => !this.#added.has(keyOf(batch))).map((batch) => [keyOf(batch), batch])
+      )
       if (missing.size === 0) return new Map()
       const blocked = yield* addPartitions(this.#coordinator, [...missing.values()])
       for (const key of missing.keys()) if (!blocked.has(key)) this.#added.add(key)
@@ -184,11 +208,16 @@ const keyOf = ({ partition, topic }: TopicPartition): string => `${topic}/${part
 const blockedOutcome = (batch: Outgoing, blocked: ReadonlyMap<string, number>): ProduceOutcome | null => {
   const code = blocked.get(keyOf(batch))
   if (code === undefined) return null
-  return { ok: false, error: new PartitionBlocked({ topic: batch.topic, partition: batch.partition, code, detail: null, written: "no" }) }
+  return {
+    ok: false,
+    error: new PartitionBlocked({ topic: batch.topic, partition: batch.partition, code, detail: null, written: "no" })
+  }
 }
 
 /** Starts without asking anything: the first `init` or `begin` does. */
-export const makeTransactionalProducer = (options: TransactionalOptions): Effect.Effect<TransactionalProducer, never, Scope.Scope> =>
+export const makeTransactionalProducer = (
+  options: TransactionalOptions
+): Effect.Effect<TransactionalProducer, never, Scope.Scope> =>
   Effect.gen(function*() {
     const stalls = new Map<string, Stall>()
     const transactions = new Transactions(options, stalls)
@@ -201,7 +230,8 @@ export const makeTransactionalProducer = (options: TransactionalOptions): Effect
       ready: Effect.sync(() => transactions.ready),
       init: oneAtATime.withPermit(Effect.suspend(() => transactions.init)),
       begin: oneAtATime.withPermit(Effect.suspend(() => transactions.begin)),
-      produce: (batches) => batches.length === 0 ? Effect.succeed([]) : oneAtATime.withPermit(transactions.produce(batches)),
+      produce: (batches) =>
+        batches.length === 0 ? Effect.succeed([]) : oneAtATime.withPermit(transactions.produce(batches)),
       commit: oneAtATime.withPermit(Effect.suspend(() => transactions.end(true))),
       abort: oneAtATime.withPermit(Effect.suspend(() => transactions.end(false))),
       stalls: Effect.sync(() => [...stalls.values()]),

@@ -22,12 +22,19 @@ const record = (name: string, bytes = 20): Rec => ({
   timestamp: BigInt(START),
   key: Buffer.from(`key-${name}`),
   value: Buffer.from(name.padEnd(bytes, ".")),
-  headers: [{ key: Buffer.from("h"), value: Buffer.from([0xff, 0x00, 0xfe]) }, { key: Buffer.from("h"), value: Buffer.from("") }]
+  headers: [{ key: Buffer.from("h"), value: Buffer.from([0xff, 0x00, 0xfe]) }, {
+    key: Buffer.from("h"),
+    value: Buffer.from("")
+  }]
 })
-const batchOf = (names: ReadonlyArray<string>, codec: Codec = "none", bytes = 20): Buffer => encodeBatch(names.map((name) => record(name, bytes)), { codec })
+const batchOf = (names: ReadonlyArray<string>, codec: Codec = "none", bytes = 20): Buffer =>
+  encodeBatch(names.map((name) => record(name, bytes)), { codec })
 const producing = (options: Partial<ProducerOptions> = {}) =>
-  Effect.flatMap(makeCluster("target", { "bootstrap.servers": target.bootstrap }), (cluster) =>
-    Effect.map(makeProducer({ cluster, purpose: "produce", ...options }), (producer) => ({ cluster, producer })))
+  Effect.flatMap(
+    makeCluster("target", { "bootstrap.servers": target.bootstrap }),
+    (cluster) =>
+      Effect.map(makeProducer({ cluster, purpose: "produce", ...options }), (producer) => ({ cluster, producer }))
+  )
 const names = async (topic: string): Promise<ReadonlyArray<string>> =>
   (await readTopics(target, [topic])).map(({ value }) => value?.toString().replaceAll(".", "") ?? "null")
 const offsets = (outcomes: ReadonlyArray<ProduceOutcome>) => outcomes.map((o) => o.ok ? o.baseOffset : o.error.message)
@@ -44,10 +51,18 @@ describe("a raw-batch producer", () => {
         assert.deepStrictEqual(offsets(yield* producer.produce([{ topic, partition: 0, bytes: batch }])), [0])
 
         const { id } = (yield* cluster.topics([topic])).get(topic) ?? { id: "" }
-        const answer = yield* cluster.request({ kind: "broker", id: (yield* cluster.leader(topic, 0)).leader }, fetch, (version) => ({
-          maxWaitMs: 100, minBytes: 1,
-          topics: [{ ...(version >= 13 ? { topicId: id } : { topic }), partitions: [{ partition: 0, fetchOffset: 0, partitionMaxBytes: 1_000_000 }] }]
-        }))
+        const answer = yield* cluster.request(
+          { kind: "broker", id: (yield* cluster.leader(topic, 0)).leader },
+          fetch,
+          (version) => ({
+            maxWaitMs: 100,
+            minBytes: 1,
+            topics: [{
+              ...(version >= 13 ? { topicId: id } : { topic }),
+              partitions: [{ partition: 0, fetchOffset: 0, partitionMaxBytes: 1_000_000 }]
+            }]
+          })
+        )
         const stored = splitBatches(answer.responses[0]?.partitions[0]?.records ?? Buffer.alloc(0))[0]
         assert.deepStrictEqual(stored?.recordBytes, before)
         assert.strictEqual(stored?.codec, codec)
@@ -55,7 +70,9 @@ describe("a raw-batch producer", () => {
 
         const [first] = yield* Effect.promise(() => readTopics(target, [topic]))
         assert.deepStrictEqual([first?.key?.toString(), first?.timestamp, first?.headers.map(([, value]) => value)], [
-          "key-a", START, [Buffer.from([0xff, 0x00, 0xfe]), Buffer.from("")]
+          "key-a",
+          START,
+          [Buffer.from([0xff, 0x00, 0xfe]), Buffer.from("")]
         ])
       }).pipe(Effect.scoped))
   }
@@ -77,7 +94,10 @@ describe("a raw-batch producer", () => {
       }
       const records = yield* Effect.promise(() => readTopics(target, [topic]))
       for (const partition of [0, 1, 2]) {
-        assert.deepStrictEqual(records.filter((r) => r.partition === partition).map((r) => r.value?.toString().replaceAll(".", "")), expected[partition])
+        assert.deepStrictEqual(
+          records.filter((r) => r.partition === partition).map((r) => r.value?.toString().replaceAll(".", "")),
+          expected[partition]
+        )
       }
     }).pipe(Effect.scoped))
 
@@ -94,14 +114,25 @@ describe("a raw-batch producer", () => {
         ...rest.map((bytes) => ({ topic, partition: 0, bytes })),
         { topic, partition: 1, bytes: small("elsewhere") }
       ])
-      assert.deepStrictEqual(outcomes.map((o) => o.ok ? "ok" : `${o.error._tag} ${o.error.written}`), ["RecordRefused no", "HeldBack no", "HeldBack no", "ok"])
+      assert.deepStrictEqual(outcomes.map((o) => o.ok ? "ok" : `${o.error._tag} ${o.error.written}`), [
+        "RecordRefused no",
+        "HeldBack no",
+        "HeldBack no",
+        "ok"
+      ])
       const refusal = outcomes[0]
       assert.include(refusal?.ok === false ? refusal.error.message : "", "MESSAGE_TOO_LARGE (10)")
 
       yield* Effect.promise(() => alterTopic(target, topic, { "max.message.bytes": "10000" }))
       const again = yield* producer.produce(rest.map((bytes) => ({ topic, partition: 0, bytes })))
       assert.deepStrictEqual(offsets(again), [1, 2, 3])
-      assert.deepStrictEqual((yield* Effect.promise(() => names(topic))).toSorted(), ["behind", "elsewhere", "further behind", "large", "start"])
+      assert.deepStrictEqual((yield* Effect.promise(() => names(topic))).toSorted(), [
+        "behind",
+        "elsewhere",
+        "further behind",
+        "large",
+        "start"
+      ])
     }).pipe(Effect.scoped))
 
   it.live("goes on behind a refused batch where that is asked for", () =>
@@ -110,7 +141,9 @@ describe("a raw-batch producer", () => {
       yield* Effect.promise(() => create(topic, 1, { "max.message.bytes": "2000" }))
       const { producer } = yield* producing({ settings: { afterFailure: "continue" } })
       const sizes = [20, 5_000, 20, 5_000, 20, 20, 20, 20, 20]
-      const outcomes = yield* producer.produce(sizes.map((size, i) => ({ topic, partition: 0, bytes: batchOf([`${i}`], "none", size) })))
+      const outcomes = yield* producer.produce(
+        sizes.map((size, i) => ({ topic, partition: 0, bytes: batchOf([`${i}`], "none", size) }))
+      )
       assert.deepStrictEqual(outcomes.map((o) => o.ok), sizes.map((size) => size === 20))
       assert.deepStrictEqual(yield* Effect.promise(() => names(topic)), ["0", "2", "4", "5", "6", "7", "8"])
     }).pipe(Effect.scoped))
@@ -119,7 +152,9 @@ describe("a raw-batch producer", () => {
     Effect.gen(function*() {
       const topic = unique("raw")
       const stalled = yield* Deferred.make<string>()
-      const { producer } = yield* producing({ onStall: ({ reason }) => Effect.runFork(Deferred.succeed(stalled, reason)) })
+      const { producer } = yield* producing({
+        onStall: ({ reason }) => Effect.runFork(Deferred.succeed(stalled, reason))
+      })
       const fiber = yield* Effect.forkChild(producer.produce([{ topic, partition: 0, bytes: batchOf(["late"]) }]))
       assert.strictEqual(yield* Deferred.await(stalled), `the target has no topic ${topic}`)
       assert.strictEqual((yield* producer.stalls).length, 1)
@@ -134,7 +169,11 @@ describe("a raw-batch producer", () => {
       yield* Effect.promise(() => create(topic))
       const { producer } = yield* producing()
       for (let i = 0; i < 10; i++) {
-        const fiber = yield* Effect.forkChild(producer.produce(Array.from({ length: 20 }, (_, n) => ({ topic, partition: 0, bytes: batchOf([`${i}/${n}`]) }))))
+        const fiber = yield* Effect.forkChild(
+          producer.produce(
+            Array.from({ length: 20 }, (_, n) => ({ topic, partition: 0, bytes: batchOf([`${i}/${n}`]) }))
+          )
+        )
         for (let turns = 0; turns < i; turns++) yield* Effect.yieldNow
         yield* Fiber.interrupt(fiber)
         const [outcome] = yield* producer.produce([{ topic, partition: 0, bytes: batchOf([`end ${i}`]) }])

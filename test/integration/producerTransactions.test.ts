@@ -18,7 +18,13 @@ interface Target {
 const outgoing = (topic: string, partition: number, value: string, bytes = value.length) => ({
   topic,
   partition,
-  bytes: encodeBatch([{ offset: 0, timestamp: 1_700_000_000_000n, key: null, value: Buffer.from(value.padEnd(bytes, ".")), headers: [] }], { codec: "none" })
+  bytes: encodeBatch([{
+    offset: 0,
+    timestamp: 1_700_000_000_000n,
+    key: null,
+    value: Buffer.from(value.padEnd(bytes, ".")),
+    headers: []
+  }], { codec: "none" })
 })
 const suite = (name: string, target: Target) => {
   const transactional = (options: Partial<TransactionalOptions> = {}) =>
@@ -31,9 +37,11 @@ const suite = (name: string, target: Target) => {
   const create = (topic: string, partitions = 1, configs: Readonly<Record<string, string>> = {}) =>
     Effect.promise(() => createTopic(target, topic, { partitions, configs: { "retention.ms": "-1", ...configs } }))
   const values = (topic: string, isolation: "read_committed" | "read_uncommitted" = "read_committed") =>
-    Effect.promise(async () => (await readTopics(target, [topic], { isolation })).map(({ value }) => value?.toString()).toSorted())
+    Effect.promise(async () =>
+      (await readTopics(target, [topic], { isolation })).map(({ value }) => value?.toString()).toSorted()
+    )
 
-describe(`a transactional producer, ${name}`, () => {
+  describe(`a transactional producer, ${name}`, () => {
     it.live("what is committed is seen, what is aborted is not, over many transactions", () =>
       Effect.gen(function*() {
         const topic = unique("txn")
@@ -42,7 +50,9 @@ describe(`a transactional producer, ${name}`, () => {
         const expected: Array<string> = []
         for (let n = 0; n < 12; n++) {
           yield* producer.begin
-          const outcomes = yield* producer.produce(Array.from({ length: 20 }, (_, i) => outgoing(topic, i % 3, `${n}/${i}`)))
+          const outcomes = yield* producer.produce(
+            Array.from({ length: 20 }, (_, i) => outgoing(topic, i % 3, `${n}/${i}`))
+          )
           assert.isTrue(outcomes.every((o) => o.ok))
           if (n % 3 === 1) assert.strictEqual((yield* producer.abort).kind, "aborted")
           else {
@@ -121,9 +131,15 @@ describe(`a transactional producer, ${name}`, () => {
         for (let n = 0; n < 3; n++) {
           yield* producer.begin
           const outcomes = yield* producer.produce([
-            outgoing(topic, 0, `large ${n}`, 5_000), outgoing(topic, 0, `behind ${n}`), outgoing(topic, 1, `other ${n}`)
+            outgoing(topic, 0, `large ${n}`, 5_000),
+            outgoing(topic, 0, `behind ${n}`),
+            outgoing(topic, 1, `other ${n}`)
           ])
-          assert.deepStrictEqual(outcomes.map((o) => o.ok ? "ok" : `${o.error._tag} ${o.error.written}`), ["RecordRefused no", "HeldBack no", "ok"])
+          assert.deepStrictEqual(outcomes.map((o) => o.ok ? "ok" : `${o.error._tag} ${o.error.written}`), [
+            "RecordRefused no",
+            "HeldBack no",
+            "ok"
+          ])
           assert.deepStrictEqual(yield* producer.commit, { kind: "committed" })
         }
         assert.deepStrictEqual(yield* values(topic), ["other 0", "other 1", "other 2"])
@@ -140,7 +156,9 @@ describe(`a transactional producer, ${name}`, () => {
           yield* producer.begin
           yield* producer.produce([outgoing(topic, 0, `lost ${n}`)])
           const lost = Array.from({ length: 30 }, (_, i) => outgoing(topic, 0, `lost ${n}/${i}`))
-          const fiber = yield* Effect.forkChild(producer.produce([...lost, outgoing(never, 0, "never")]), { startImmediately: true })
+          const fiber = yield* Effect.forkChild(producer.produce([...lost, outgoing(never, 0, "never")]), {
+            startImmediately: true
+          })
           for (let turns = 0; turns < n * 4; turns++) yield* Effect.yieldNow
           yield* Fiber.interrupt(fiber)
           assert.strictEqual((yield* producer.commit).kind, "aborted")

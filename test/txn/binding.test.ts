@@ -8,13 +8,25 @@ const candidate = (name: BindingName, reason: string | null): BindingCandidate =
   support: Effect.succeed(reason === null ? { supported: true } : { supported: false, reason }),
   make: () => Effect.die("not made here")
 })
-const choose = (wanted: "exactly-once" | "at-least-once", fallback: "at-least-once" | "fail", candidates: ReadonlyArray<BindingCandidate>, order: ReadonlyArray<BindingName> = ["kip-1289", "ledger"]) =>
-  Effect.map(chooseBinding({ wanted, order, fallback, candidates }), ({ candidate: chosen, ...rest }) => ({ ...rest, name: chosen?.name ?? null }))
+const choose = (
+  wanted: "exactly-once" | "at-least-once",
+  fallback: "at-least-once" | "fail",
+  candidates: ReadonlyArray<BindingCandidate>,
+  order: ReadonlyArray<BindingName> = ["kip-1289", "ledger"]
+) =>
+  Effect.map(
+    chooseBinding({ wanted, order, fallback, candidates }),
+    ({ candidate: chosen, ...rest }) => ({ ...rest, name: chosen?.name ?? null })
+  )
 
 describe("the choice of a binding", () => {
   it.effect("is the first in the configured order that can hold, with a reason for each before it", () =>
     Effect.gen(function*() {
-      const candidates = [candidate("ledger", null), candidate("kip-1289", "source and target are two clusters"), candidate("at-least-once", null)]
+      const candidates = [
+        candidate("ledger", null),
+        candidate("kip-1289", "source and target are two clusters"),
+        candidate("at-least-once", null)
+      ]
       assert.deepStrictEqual(yield* choose("exactly-once", "at-least-once", candidates), {
         name: "ledger",
         wanted: "exactly-once",
@@ -42,12 +54,18 @@ describe("the choice of a binding", () => {
     Effect.gen(function*() {
       const candidates = [candidate("ledger", "no"), candidate("at-least-once", null)]
       const choice = yield* choose("exactly-once", "fail", candidates, ["ledger", "at-least-once"])
-      assert.deepStrictEqual([choice.name, choice.effective, choice.reasons], [null, null, [{ binding: "ledger", reason: "no" }]])
+      assert.deepStrictEqual([choice.name, choice.effective, choice.reasons], [null, null, [{
+        binding: "ledger",
+        reason: "no"
+      }]])
     }))
 
   it.effect("is at-least-once at once, without reasons, where that is wanted", () =>
     Effect.gen(function*() {
-      const choice = yield* choose("at-least-once", "fail", [candidate("ledger", null), candidate("at-least-once", null)])
+      const choice = yield* choose("at-least-once", "fail", [
+        candidate("ledger", null),
+        candidate("at-least-once", null)
+      ])
       assert.deepStrictEqual([choice.name, choice.effective, choice.reasons], ["at-least-once", "at-least-once", []])
     }))
 })

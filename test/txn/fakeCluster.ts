@@ -27,7 +27,14 @@ export interface Faults {
   /** The connection cannot be made. */
   refusedConnection: number
 }
-export const noFaults: Faults = { lostRequest: 0, lostAnswer: 0, lateRequest: 0, leaderMoved: 0, failedAfterAppend: 0, refusedConnection: 0 }
+export const noFaults: Faults = {
+  lostRequest: 0,
+  lostAnswer: 0,
+  lateRequest: 0,
+  leaderMoved: 0,
+  failedAfterAppend: 0,
+  refusedConnection: 0
+}
 
 interface FakePartition {
   leader: number
@@ -55,7 +62,13 @@ export class FakeCluster {
 
   create(topic: string, partitions: number): void {
     const id = Buffer.from(topic.padEnd(16, "_")).subarray(0, 16).toString("base64url")
-    this.topics.set(topic, { id, partitions: Array.from({ length: partitions }, (_, p) => ({ leader: p % this.#brokers, epoch: 0, log: new PartitionLog<string>() })) })
+    this.topics.set(topic, {
+      id,
+      partitions: Array.from(
+        { length: partitions },
+        (_, p) => ({ leader: p % this.#brokers, epoch: 0, log: new PartitionLog<string>() })
+      )
+    })
   }
 
   /** The values in a partition's log, in order. */
@@ -75,8 +88,12 @@ export class FakeCluster {
   }
 
   readonly cluster: Cluster = {
-    request: (to: { readonly kind: string; readonly id?: number }, api: Api<never, never>, value: unknown, options: { readonly maxVersion?: number; readonly timeoutMs?: number } = {}) =>
-      this.#request(to.id ?? 0, api as never, value as never, options.maxVersion, options.timeoutMs ?? 30_000),
+    request: (
+      to: { readonly kind: string; readonly id?: number },
+      api: Api<never, never>,
+      value: unknown,
+      options: { readonly maxVersion?: number; readonly timeoutMs?: number } = {}
+    ) => this.#request(to.id ?? 0, api as never, value as never, options.maxVersion, options.timeoutMs ?? 30_000),
     topics: (names: ReadonlyArray<string>) => this.#metadata(names),
     learnLeader: () => Effect.void,
     release: () => Effect.void
@@ -90,24 +107,43 @@ export class FakeCluster {
       for (const name of names) {
         const topic = this.topics.get(name)
         if (topic === undefined) continue
-        const partitions = topic.partitions.map((p, partition) => ({ partition, leader: p.leader, leaderEpoch: p.epoch, replicas: [], isr: [] }))
+        const partitions = topic.partitions.map((p, partition) => ({
+          partition,
+          leader: p.leader,
+          leaderEpoch: p.epoch,
+          replicas: [],
+          isr: []
+        }))
         found.set(name, { name, id: topic.id, internal: false, partitions })
       }
       return found
     })
   }
 
-  #request<Req, Res>(broker: number, api: Api<Req, Res>, value: Encoded<Req> | ((version: number) => Encoded<Req>), maxVersion = Infinity, timeoutMs: number): Effect.Effect<Decoded<Res>, WireError> {
+  #request<Req, Res>(
+    broker: number,
+    api: Api<Req, Res>,
+    value: Encoded<Req> | ((version: number) => Encoded<Req>),
+    maxVersion = Infinity,
+    timeoutMs: number
+  ): Effect.Effect<Decoded<Res>, WireError> {
     return Effect.gen({ self: this }, function*() {
       const version = Math.min(api.versions.max, maxVersion, api.key === produce.key ? this.version : Infinity)
-      const sent = Buffer.concat(api.request.encode(version, typeof value === "function" ? (value as (version: number) => Encoded<Req>)(version) : value))
+      const sent = Buffer.concat(
+        api.request.encode(
+          version,
+          typeof value === "function" ? (value as (version: number) => Encoded<Req>)(version) : value
+        )
+      )
       if (yield* this.#occurs("refusedConnection")) return yield* refusedConnection
       const carriedOut = Effect.gen({ self: this }, function*() {
         yield* this.#latency()
         return yield* this.#carryOut(broker, api as unknown as Api<never, never>, version, sent)
       })
       this.#count(broker, 1)
-      return yield* this.#underFaults(carriedOut, timeoutMs).pipe(Effect.ensuring(Effect.sync(() => this.#count(broker, -1)))) as Effect.Effect<Decoded<Res>, WireError>
+      return yield* this.#underFaults(carriedOut, timeoutMs).pipe(
+        Effect.ensuring(Effect.sync(() => this.#count(broker, -1)))
+      ) as Effect.Effect<Decoded<Res>, WireError>
     })
   }
 
@@ -135,11 +171,15 @@ export class FakeCluster {
 
   #carryOut(broker: number, api: Api<never, never>, version: number, sent: Buffer): Effect.Effect<unknown> {
     return Effect.gen({ self: this }, function*() {
-      if (api.key === initProducerId.key) return { throttleTimeMs: 0, errorCode: 0, producerId: this.#producerId++, producerEpoch: 0 }
+      if (api.key === initProducerId.key) {
+        return { throttleTimeMs: 0, errorCode: 0, producerId: this.#producerId++, producerEpoch: 0 }
+      }
       const request = produce.request.decode(version, sent)
       const answer: Array<RequestOrAnswer> = []
       for (const topic of request.topicData) {
-        const name = topic.name !== "" ? topic.name : [...this.topics].find(([, t]) => t.id === topic.topicId)?.[0] ?? ""
+        const name = topic.name !== ""
+          ? topic.name
+          : [...this.topics].find(([, t]) => t.id === topic.topicId)?.[0] ?? ""
         const partitionResponses = []
         for (const { index, records } of topic.partitionData) {
           const moved = yield* this.#occurs("leaderMoved")
@@ -148,32 +188,61 @@ export class FakeCluster {
         }
         answer.push({ name: topic.name, topicId: topic.topicId, partitionResponses })
       }
-      const body = produce.response.encode(version, { responses: answer, throttleTimeMs: 0 } as Encoded<typeof produce.response.fields>)
+      const body = produce.response.encode(
+        version,
+        { responses: answer, throttleTimeMs: 0 } as Encoded<typeof produce.response.fields>
+      )
       return produce.response.decode(version, Buffer.concat(body))
     })
   }
 
   #append(broker: number, topic: string, index: number, records: Buffer, moved: boolean, afterAppend: boolean) {
     const partition = this.topics.get(topic)?.partitions[index]
-    const answer = (errorCode: number, baseOffset = -1) => ({ index, errorCode, baseOffset, logAppendTimeMs: -1, logStartOffset: 0, recordErrors: [], errorMessage: null })
+    const answer = (errorCode: number, baseOffset = -1) => ({
+      index,
+      errorCode,
+      baseOffset,
+      logAppendTimeMs: -1,
+      logStartOffset: 0,
+      recordErrors: [],
+      errorMessage: null
+    })
     if (partition === undefined) return answer(3)
     if (moved) {
       partition.leader = (partition.leader + 1) % this.#brokers
       partition.epoch++
     }
-    if (broker !== partition.leader) return { ...answer(6), currentLeader: { leaderId: partition.leader, leaderEpoch: partition.epoch } }
+    if (broker !== partition.leader) {
+      return { ...answer(6), currentLeader: { leaderId: partition.leader, leaderEpoch: partition.epoch } }
+    }
     const batch = new BatchView(records, 0)
     if (!batch.crcIsValid()) return answer(2)
     const value = decodeRecords(batch)[0]?.value?.toString() ?? ""
     if (this.refused.has(value)) return answer(10)
-    const { baseOffset, code } = partition.log.append(value, batch.producerId, batch.producerEpoch, batch.baseSequence, batch.lastOffsetDelta + 1)
+    const { baseOffset, code } = partition.log.append(
+      value,
+      batch.producerId,
+      batch.producerEpoch,
+      batch.baseSequence,
+      batch.lastOffsetDelta + 1
+    )
     return code === 0 && afterAppend ? answer(20) : answer(code, baseOffset)
   }
 }
 
-type RequestOrAnswer = Omit<ResponseOf<typeof produce>["responses"][number], "partitionResponses"> & { readonly partitionResponses: ReadonlyArray<unknown> }
+type RequestOrAnswer = Omit<ResponseOf<typeof produce>["responses"][number], "partitionResponses"> & {
+  readonly partitionResponses: ReadonlyArray<unknown>
+}
 export type ProduceRequest = RequestOf<typeof produce>
 
-const refusedConnection = Effect.fail(new ConnectionError({ address: "fake:9092", kind: "refused", outcome: "unsent", what: "connection refused" }))
-const closed = Effect.fail(new ConnectionError({ address: "fake:9092", kind: "closed", outcome: "unknown", what: "the connection was closed" }))
-const timedOut = (ms: number) => Effect.delay(Effect.fail(new ConnectionError({ address: "fake:9092", kind: "timeout", outcome: "unknown", what: "no answer" })), ms)
+const refusedConnection = Effect.fail(
+  new ConnectionError({ address: "fake:9092", kind: "refused", outcome: "unsent", what: "connection refused" })
+)
+const closed = Effect.fail(
+  new ConnectionError({ address: "fake:9092", kind: "closed", outcome: "unknown", what: "the connection was closed" })
+)
+const timedOut = (ms: number) =>
+  Effect.delay(
+    Effect.fail(new ConnectionError({ address: "fake:9092", kind: "timeout", outcome: "unknown", what: "no answer" })),
+    ms
+  )

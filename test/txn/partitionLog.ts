@@ -19,14 +19,23 @@ interface ProducerState<T> {
 }
 
 const MAX = 0x7fff_ffff
-const lastSequence = (first: number, count: number): number => (first > MAX - (count - 1) ? count - 1 - (MAX - first) - 1 : first + count - 1)
+const lastSequence = (
+  first: number,
+  count: number
+): number => (first > MAX - (count - 1) ? count - 1 - (MAX - first) - 1 : first + count - 1)
 
 export class PartitionLog<T> {
   readonly log: Array<Appended<T>> = []
   #producers = new Map<number, ProducerState<T>>()
   #end = 0
 
-  append(item: T, producerId: number, epoch: number, sequence: number, count: number): { readonly code: number; readonly baseOffset: number } {
+  append(
+    item: T,
+    producerId: number,
+    epoch: number,
+    sequence: number,
+    count: number
+  ): { readonly code: number; readonly baseOffset: number } {
     const state = this.#producers.get(producerId)
     if (state !== undefined) {
       if (epoch < state.epoch) return { code: 47, baseOffset: -1 }

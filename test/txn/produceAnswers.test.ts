@@ -22,7 +22,14 @@ describe("the codes of a Produce answer", () => {
       const verdict = judgeProduce(code)
       return verdict.kind === "retry" && verdict.maybeWritten
     }).map(({ name }) => name)
-    assert.deepStrictEqual(maybe, ["UNKNOWN_SERVER_ERROR", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "KAFKA_STORAGE_ERROR"])
+    assert.deepStrictEqual(maybe, [
+      "UNKNOWN_SERVER_ERROR",
+      "NOT_LEADER_OR_FOLLOWER",
+      "REQUEST_TIMED_OUT",
+      "NETWORK_EXCEPTION",
+      "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+      "KAFKA_STORAGE_ERROR"
+    ])
   })
 
   it("a missing right on the topic blocks the partition, one on the cluster ends the producer", () => {

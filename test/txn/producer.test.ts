@@ -9,7 +9,13 @@ import { FakeCluster, type Faults } from "./fakeCluster.ts"
 const batch = (topic: string, partition: number, value: string, records = 1): Outgoing => ({
   topic,
   partition,
-  bytes: encodeBatch(Array.from({ length: records }, () => ({ offset: 0, timestamp: 1_700_000_000_000n, key: null, value: Buffer.from(value), headers: [] })), { codec: "none" })
+  bytes: encodeBatch(
+    Array.from(
+      { length: records },
+      () => ({ offset: 0, timestamp: 1_700_000_000_000n, key: null, value: Buffer.from(value), headers: [] })
+    ),
+    { codec: "none" }
+  )
 })
 
 /** Lets virtual time pass until the effect has ended; an hour of it without an end is a failure. */
@@ -30,13 +36,21 @@ const setUp = (options: Partial<ProducerOptions> & { readonly partitions?: numbe
     const producer = yield* makeProducer({ cluster: fake.cluster, purpose: "test", ...options })
     return { fake, producer }
   })
-const summary = (outcomes: ReadonlyArray<ProduceOutcome>) => outcomes.map((o) => o.ok ? o.baseOffset : `${o.error._tag} ${o.error.written}`)
+const summary = (outcomes: ReadonlyArray<ProduceOutcome>) =>
+  outcomes.map((o) => o.ok ? o.baseOffset : `${o.error._tag} ${o.error.written}`)
 
 describe("a producer", () => {
   it.effect("gives each batch its offset, in the order of the call", () =>
     Effect.gen(function*() {
       const { producer } = yield* setUp()
-      const outcomes = yield* finished(producer.produce([batch("orders", 1, "a", 3), batch("orders", 0, "b"), batch("orders", 1, "c", 2), batch("orders", 1, "d")]))
+      const outcomes = yield* finished(
+        producer.produce([
+          batch("orders", 1, "a", 3),
+          batch("orders", 0, "b"),
+          batch("orders", 1, "c", 2),
+          batch("orders", 1, "d")
+        ])
+      )
       assert.deepStrictEqual(summary(outcomes), [0, 0, 3, 5])
     }))
 
@@ -52,7 +66,10 @@ describe("a producer", () => {
       Effect.gen(function*() {
         const { fake, producer } = yield* setUp()
         fake.version = version
-        assert.deepStrictEqual(summary(yield* finished(producer.produce([batch("orders", 0, "a"), batch("orders", 1, "b")]))), [0, 0])
+        assert.deepStrictEqual(
+          summary(yield* finished(producer.produce([batch("orders", 0, "a"), batch("orders", 1, "b")]))),
+          [0, 0]
+        )
       }))
   }
 
@@ -60,7 +77,13 @@ describe("a producer", () => {
     Effect.gen(function*() {
       const { fake, producer } = yield* setUp()
       const two = Buffer.concat([batch("orders", 0, "a").bytes, batch("orders", 0, "b").bytes])
-      const outcomes = yield* finished(producer.produce([{ topic: "orders", partition: 0, bytes: two }, batch("orders", 0, "c"), batch("orders", 1, "d")]))
+      const outcomes = yield* finished(
+        producer.produce([
+          { topic: "orders", partition: 0, bytes: two },
+          batch("orders", 0, "c"),
+          batch("orders", 1, "d")
+        ])
+      )
       assert.deepStrictEqual(summary(outcomes), ["RecordRefused no", "HeldBack no", 0])
       assert.deepStrictEqual(fake.values("orders", 0), [])
     }))
@@ -69,7 +92,10 @@ describe("a producer", () => {
     Effect.gen(function*() {
       const stalls: Array<Stall> = []
       const recovered: Array<string> = []
-      const { fake, producer } = yield* setUp({ onStall: (stall) => stalls.push(stall), onRecover: (topic, partition) => recovered.push(`${topic}-${partition}`) })
+      const { fake, producer } = yield* setUp({
+        onStall: (stall) => stalls.push(stall),
+        onRecover: (topic, partition) => recovered.push(`${topic}-${partition}`)
+      })
       fake.faults = { ...fake.faults, refusedConnection: 1 }
       const fiber = yield* Effect.forkChild(producer.produce([batch("orders", 2, "a")]))
       yield* TestClock.adjust("10 minutes")
@@ -116,7 +142,14 @@ describe("a producer", () => {
     }))
 })
 
-const storm: Faults = { lostRequest: 0.08, lostAnswer: 0.08, lateRequest: 0.05, leaderMoved: 0.06, failedAfterAppend: 0.05, refusedConnection: 0.05 }
+const storm: Faults = {
+  lostRequest: 0.08,
+  lostAnswer: 0.08,
+  lateRequest: 0.05,
+  leaderMoved: 0.06,
+  failedAfterAppend: 0.05,
+  refusedConnection: 0.05
+}
 const seeds = Array.from({ length: 15 }, (_, seed) => seed)
 
 describe("through lost requests, lost answers, late requests and moving leaders", () => {
@@ -135,9 +168,15 @@ describe("through lost requests, lost answers, late requests and moving leaders"
         }
         yield* TestClock.adjust("5 minutes")
         for (const partition of [0, 1, 2, 3]) {
-          assert.deepStrictEqual(fake.values("orders", partition), expected[partition], `seed ${seed}, partition ${partition}`)
+          assert.deepStrictEqual(
+            fake.values("orders", partition),
+            expected[partition],
+            `seed ${seed}, partition ${partition}`
+          )
         }
-        for (const fault of Object.keys(storm)) assert.isAbove(fake.happened.get(fault) ?? 0, 0, `seed ${seed}: ${fault} never happened`)
+        for (const fault of Object.keys(storm)) {
+          assert.isAbove(fake.happened.get(fault) ?? 0, 0, `seed ${seed}: ${fault} never happened`)
+        }
       })).pipe(Random.withSeed(seed))).pipe(Effect.asVoid))
 
   it.effect("refused batches are left out, and only they", () =>
@@ -148,10 +187,18 @@ describe("through lost requests, lost answers, late requests and moving leaders"
         const values = Array.from({ length: 80 }, (_, i) => `${i}`)
         for (let i = 0; i < 8; i++) fake.refused.add(String(yield* Random.nextIntBetween(0, 80)))
         const outcomes = yield* finished(producer.produce(values.map((value, i) => batch("orders", i % 4, value))))
-        assert.deepStrictEqual(outcomes.map((o) => o.ok), values.map((value) => !fake.refused.has(value)), `seed ${seed}`)
+        assert.deepStrictEqual(
+          outcomes.map((o) => o.ok),
+          values.map((value) => !fake.refused.has(value)),
+          `seed ${seed}`
+        )
         yield* TestClock.adjust("5 minutes")
         for (const partition of [0, 1, 2, 3]) {
-          assert.deepStrictEqual(fake.values("orders", partition), values.filter((value, i) => i % 4 === partition && !fake.refused.has(value)), `seed ${seed}`)
+          assert.deepStrictEqual(
+            fake.values("orders", partition),
+            values.filter((value, i) => i % 4 === partition && !fake.refused.has(value)),
+            `seed ${seed}`
+          )
         }
       })).pipe(Random.withSeed(seed))).pipe(Effect.asVoid))
 
@@ -171,7 +218,8 @@ describe("through lost requests, lost answers, late requests and moving leaders"
         }
         yield* TestClock.adjust("5 minutes")
         const log = fake.values("orders", 0)
-        const rank = (value: string) => Number(value.split("/")[0]) * 1_000 + (value.endsWith("end") ? 999 : Number(value.split("/")[1]))
+        const rank = (value: string) =>
+          Number(value.split("/")[0]) * 1_000 + (value.endsWith("end") ? 999 : Number(value.split("/")[1]))
         assert.deepStrictEqual(log, [...new Set(log)].sort((a, b) => rank(a) - rank(b)), `seed ${seed}`)
         assert.deepStrictEqual(log.filter((value) => value.endsWith("end")), done, `seed ${seed}`)
       })).pipe(Random.withSeed(seed))).pipe(Effect.asVoid))

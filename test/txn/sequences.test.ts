@@ -201,7 +201,9 @@ class Play {
   }
   arrive(flight: Flight): void {
     if (flight.answer !== null) return
-    flight.answer = this.bad.has(flight.item) ? 10 : this.broker.append(flight.item, flight.producerId, flight.epoch, flight.sequence, flight.count).code
+    flight.answer = this.bad.has(flight.item)
+      ? 10
+      : this.broker.append(flight.item, flight.producerId, flight.epoch, flight.sequence, flight.count).code
     if (flight.gone) this.flights = this.flights.filter((f) => f !== flight)
   }
   hear(flight: Flight): void {
@@ -215,7 +217,7 @@ class Play {
     if (flight.answer === 45) return this.sequences.outOfOrder(slot)
     if (flight.answer === 47) return this.sequences.identityLost(slot)
     const behind = this.sequences.slots.slice(this.sequences.slots.indexOf(slot) + 1).reverse()
-    if (this.#hold) for (const next of behind) if (next.state !== "inFlight") this.sequences.drop(next)
+    if (this.#hold) { for (const next of behind) if (next.state !== "inFlight") this.sequences.drop(next) }
     this.sequences.refused(slot)
   }
   /** The client hears nothing; the request may arrive later all the same. */
@@ -257,47 +259,65 @@ const counts = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLengt
 
 describe("under any interleaving of requests, answers and losses", () => {
   it("every batch is in the log exactly once, in order", () => {
-    fc.assert(fc.property(counts, tape, (batches, choices) => {
-      const play = new Play(batches, new Set(), false)
-      for (const choice of choices) act(play, choice)
-      play.finish()
-      const log = play.broker.log.map((b) => b.item)
-      assert.deepStrictEqual(log, batches.map((_, item) => item))
-      assert.deepStrictEqual([...play.written].sort((a, b) => a - b), log)
-    }), { numRuns: 1_000 })
+    fc.assert(
+      fc.property(counts, tape, (batches, choices) => {
+        const play = new Play(batches, new Set(), false)
+        for (const choice of choices) act(play, choice)
+        play.finish()
+        const log = play.broker.log.map((b) => b.item)
+        assert.deepStrictEqual(log, batches.map((_, item) => item))
+        assert.deepStrictEqual([...play.written].sort((a, b) => a - b), log)
+      }),
+      { numRuns: 1_000 }
+    )
   })
 
   it("refused batches are missing, all others are in the log exactly once, in order", () => {
-    fc.assert(fc.property(counts, tape, fc.array(fc.nat(13), { maxLength: 4 }), (batches, choices, bad) => {
-      const play = new Play(batches, new Set(bad), false)
-      for (const choice of choices) act(play, choice)
-      play.finish()
-      assert.deepStrictEqual(play.broker.log.map((b) => b.item), batches.map((_, item) => item).filter((item) => !play.bad.has(item)))
-    }), { numRuns: 1_000 })
+    fc.assert(
+      fc.property(counts, tape, fc.array(fc.nat(13), { maxLength: 4 }), (batches, choices, bad) => {
+        const play = new Play(batches, new Set(bad), false)
+        for (const choice of choices) act(play, choice)
+        play.finish()
+        assert.deepStrictEqual(
+          play.broker.log.map((b) => b.item),
+          batches.map((_, item) => item).filter((item) => !play.bad.has(item))
+        )
+      }),
+      { numRuns: 1_000 }
+    )
   })
 
   it("with what follows a refused batch held back, the log never has a batch behind the refused one", () => {
-    fc.assert(fc.property(counts, tape, fc.nat(13), (batches, choices, bad) => {
-      const play = new Play(batches, new Set([bad]), true)
-      for (const choice of choices) act(play, choice)
-      play.finish()
-      const log = play.broker.log.map((b) => b.item)
-      assert.deepStrictEqual(log.slice(0, bad), batches.map((_, item) => item).slice(0, bad))
-      assert.isTrue(play.written.every((item) => log.includes(item)))
-    }), { numRuns: 700 })
+    fc.assert(
+      fc.property(counts, tape, fc.nat(13), (batches, choices, bad) => {
+        const play = new Play(batches, new Set([bad]), true)
+        for (const choice of choices) act(play, choice)
+        play.finish()
+        const log = play.broker.log.map((b) => b.item)
+        assert.deepStrictEqual(log.slice(0, bad), batches.map((_, item) => item).slice(0, bad))
+        assert.isTrue(play.written.every((item) => log.includes(item)))
+      }),
+      { numRuns: 700 }
+    )
   })
 
   it("after an interruption nothing is in the log twice, nor out of order", () => {
-    fc.assert(fc.property(counts, tape, tape, (batches, before, after) => {
-      const play = new Play(batches, new Set(), false)
-      for (const choice of before) act(play, choice)
-      play.interrupt()
-      batches.forEach((count, index) => play.sequences.enqueue(batches.length + index, count))
-      for (const choice of after) act(play, choice)
-      play.finish()
-      const log = play.broker.log.map((b) => b.item)
-      assert.deepStrictEqual(log, [...new Set(log)].sort((a, b) => a - b))
-      assert.deepStrictEqual(log.filter((item) => item >= batches.length), batches.map((_, index) => batches.length + index))
-    }), { numRuns: 1_000 })
+    fc.assert(
+      fc.property(counts, tape, tape, (batches, before, after) => {
+        const play = new Play(batches, new Set(), false)
+        for (const choice of before) act(play, choice)
+        play.interrupt()
+        batches.forEach((count, index) => play.sequences.enqueue(batches.length + index, count))
+        for (const choice of after) act(play, choice)
+        play.finish()
+        const log = play.broker.log.map((b) => b.item)
+        assert.deepStrictEqual(log, [...new Set(log)].sort((a, b) => a - b))
+        assert.deepStrictEqual(
+          log.filter((item) => item >= batches.length),
+          batches.map((_, index) => batches.length + index)
+        )
+      }),
+      { numRuns: 1_000 }
+    )
   })
 })

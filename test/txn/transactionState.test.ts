@@ -88,41 +88,59 @@ describe("a transaction", () => {
   })
 
   it("whatever happens: committed only on the coordinator's word, and none begins after a doubt", () => {
-    const step = fc.constantFrom("init", "begin", "touch", "doubt", "fail", "fenced", "commit", "abort", "done", "refused", "unclear", "silence")
-    fc.assert(fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
-      const state = new TransactionState()
-      let clean = false
-      let asked: boolean | null = null
-      for (const name of steps) {
-        const busy = state.phase.kind === "ending"
-        if (name === "init" && !busy) {
-          state.initialised(identity)
-          clean = true
-        } else if (name === "begin" && state.phase.kind !== "open" && state.phase.kind !== "mustAbort") {
-          if (!busy && state.begin()) assert.isTrue(clean, "began in doubt")
-        } else if (name === "touch") state.touch()
-        else if (name === "doubt") {
-          if (state.phase.kind === "open" || state.phase.kind === "mustAbort") clean = false
-          state.inDoubt()
-        } else if (name === "fail" || name === "fenced") {
-          if (state.phase.kind === "open" && name === "fenced") clean = false
-          state.fail("", { fenced: name === "fenced" })
-        } else if ((name === "commit" || name === "abort") && !busy) {
-          const touched = state.phase.kind === "open" && state.phase.touched
-          const next = state.end(name === "commit")
-          asked = next.kind === "ask" ? next.commit : null
-          if (next.kind === "committed") assert.isFalse(touched, "committed without asking")
-        } else if (busy && asked !== null) {
-          if (name === "done") assert.strictEqual(state.ended(asked, "", null).kind, asked ? "committed" : "aborted")
-          else if (name === "refused" || name === "unclear" || name === "silence") {
-            clean = false
-            const outcome = name === "silence" ? state.noAnswer(asked, "") : state.notEnded(asked, name === "refused" ? "invalid" : "unclear", false, "")
-            assert.notStrictEqual(outcome.kind, "committed")
-            if (name !== "refused" && asked) assert.strictEqual(outcome.kind, "unknown")
+    const step = fc.constantFrom(
+      "init",
+      "begin",
+      "touch",
+      "doubt",
+      "fail",
+      "fenced",
+      "commit",
+      "abort",
+      "done",
+      "refused",
+      "unclear",
+      "silence"
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
+        const state = new TransactionState()
+        let clean = false
+        let asked: boolean | null = null
+        for (const name of steps) {
+          const busy = state.phase.kind === "ending"
+          if (name === "init" && !busy) {
+            state.initialised(identity)
+            clean = true
+          } else if (name === "begin" && state.phase.kind !== "open" && state.phase.kind !== "mustAbort") {
+            if (!busy && state.begin()) assert.isTrue(clean, "began in doubt")
+          } else if (name === "touch") state.touch()
+          else if (name === "doubt") {
+            if (state.phase.kind === "open" || state.phase.kind === "mustAbort") clean = false
+            state.inDoubt()
+          } else if (name === "fail" || name === "fenced") {
+            if (state.phase.kind === "open" && name === "fenced") clean = false
+            state.fail("", { fenced: name === "fenced" })
+          } else if ((name === "commit" || name === "abort") && !busy) {
+            const touched = state.phase.kind === "open" && state.phase.touched
+            const next = state.end(name === "commit")
+            asked = next.kind === "ask" ? next.commit : null
+            if (next.kind === "committed") assert.isFalse(touched, "committed without asking")
+          } else if (busy && asked !== null) {
+            if (name === "done") assert.strictEqual(state.ended(asked, "", null).kind, asked ? "committed" : "aborted")
+            else if (name === "refused" || name === "unclear" || name === "silence") {
+              clean = false
+              const outcome = name === "silence"
+                ? state.noAnswer(asked, "")
+                : state.notEnded(asked, name === "refused" ? "invalid" : "unclear", false, "")
+              assert.notStrictEqual(outcome.kind, "committed")
+              if (name !== "refused" && asked) assert.strictEqual(outcome.kind, "unknown")
+            }
           }
         }
-      }
-    }), { numRuns: 2_000 })
+      }),
+      { numRuns: 2_000 }
+    )
   })
 })
 
