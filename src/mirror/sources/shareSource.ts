@@ -59,9 +59,16 @@ export const makeShareSource = (options: ShareSourceOptions): Effect.Effect<Sour
         (acquired) => acquired.map(toDelivery)
       ),
       settle: (delivery, settlements) => {
-        // Implicit mode: the next poll accepts what this one delivered; there is nothing else that could be said.
-        if (implicit) return Effect.succeed({ confirmed: count(settlements), refused: 0, reason: null })
-        return Effect.map(consumer.acknowledge(delivery.token as Acquired, settlements), settledBy)
+        const acquired = delivery.token as Acquired
+        if (!implicit) return Effect.map(consumer.acknowledge(acquired, settlements), settledBy)
+        // The next poll accepts all of this delivery that is still held: what is not to be accepted is said before.
+        const said = settlements.filter((settlement) => settlement.type !== "accept")
+        const accepted = count(settlements) - count(said)
+        if (said.length === 0) return Effect.succeed({ confirmed: accepted, refused: 0, reason: null })
+        return Effect.map(consumer.acknowledge(acquired, said), (results) => {
+          const settled = settledBy(results)
+          return { ...settled, confirmed: settled.confirmed + accepted }
+        })
       },
       pause: () => Effect.void,
       resume: () => Effect.void,
