@@ -25,7 +25,12 @@ export interface CheckedFlow {
   readonly target: string
   readonly mode: string
   readonly groupId: string
-  readonly guarantee: { readonly wanted: string; readonly effective: string | null; readonly binding: string | null; readonly reasons: ReadonlyArray<string> }
+  readonly guarantee: {
+    readonly wanted: string
+    readonly effective: string | null
+    readonly binding: string | null
+    readonly reasons: ReadonlyArray<string>
+  }
   readonly topics: ReadonlyArray<CheckedTopic>
   readonly problems: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<string>
@@ -67,8 +72,12 @@ const shareWarnings = (source: Cluster, flow: ResolvedFlow): Effect.Effect<Reado
       mode: "validate"
     })
     return [
-      ...prepared.changes.map((change) => `group ${flow.groupId}: ${change.key} would be set from ${change.from ?? "the default"} to ${change.to}`),
-      ...prepared.warnings.map((warning) => `group ${flow.groupId}: ${warning.key} cannot be set (${warning.why}): ${warning.danger}`)
+      ...prepared.changes.map((change) =>
+        `group ${flow.groupId}: ${change.key} would be set from ${change.from ?? "the default"} to ${change.to}`
+      ),
+      ...prepared.warnings.map((warning) =>
+        `group ${flow.groupId}: ${warning.key} cannot be set (${warning.why}): ${warning.danger}`
+      )
     ]
   })
 
@@ -81,19 +90,32 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     const choice = yield* chooseGuarantee(flow, target, { onStall: () => {}, onRecover: () => {} })
     const reasons = reasonsOf(choice)
     if (choice.effective === null) problems.push(`${choice.wanted} cannot be had and exactly.once.fallback is fail`)
-    else if (choice.effective !== choice.wanted) warnings.push(`${choice.wanted} is wanted, ${choice.effective} would be in force: ${reasons.join("; ")}`)
+    else if (choice.effective !== choice.wanted) {
+      warnings.push(`${choice.wanted} is wanted, ${choice.effective} would be in force: ${reasons.join("; ")}`)
+    }
     yield* assertGroupType(source, flow.groupId, flow.groupProtocol.value)
     if (flow.groupProtocol.value === "share") {
-      if (((yield* source.features).get(SHARE_FEATURE) ?? 0) === 0) problems.push("the source cluster has no share groups (share.version 0): use group.protocol: consumer")
-      else warnings.push(...(yield* shareWarnings(source, flow)))
+      if (((yield* source.features).get(SHARE_FEATURE) ?? 0) === 0) {
+        problems.push("the source cluster has no share groups (share.version 0): use group.protocol: consumer")
+      } else warnings.push(...(yield* shareWarnings(source, flow)))
     }
     const { leftOut, topics } = selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow))
     for (const { reason, topic } of leftOut) warnings.push(`topic ${topic} is not mirrored: ${reason}`)
     if (topics.length === 0) warnings.push("no topic of the source matches now")
     const there = topics.length === 0 ? new Map() : yield* target.retrying(target.topics(topics.map((t) => t.target)))
     return {
-      guarantee: { wanted: choice.wanted, effective: choice.effective, binding: choice.candidate?.name ?? null, reasons },
-      topics: topics.map((t) => ({ source: t.source, target: t.target, partitions: t.partitions, exists: there.has(t.target) }))
+      guarantee: {
+        wanted: choice.wanted,
+        effective: choice.effective,
+        binding: choice.candidate?.name ?? null,
+        reasons
+      },
+      topics: topics.map((t) => ({
+        source: t.source,
+        target: t.target,
+        partitions: t.partitions,
+        exists: there.has(t.target)
+      }))
     }
   })
 
@@ -112,13 +134,16 @@ const checkFlow = (config: ResolvedConfig, flow: ResolvedFlow): Effect.Effect<Ch
     guarantee: { wanted: flow.deliveryGuarantee, effective: null, binding: null, reasons: [] },
     topics: []
   }
-  if (!flow.enabled) return Effect.succeed({ ...head, ...nothing, problems, warnings: ["enabled is false: it would not run"] })
+  if (!flow.enabled) {
+    return Effect.succeed({ ...head, ...nothing, problems, warnings: ["enabled is false: it would not run"] })
+  }
   const examined: Effect.Effect<Pick<CheckedFlow, "guarantee" | "topics">, never, Scope.Scope> = Effect.catch(
     examine(config, flow, warnings, problems),
-    (error) => Effect.sync(() => {
-      problems.push(error.message)
-      return nothing
-    })
+    (error) =>
+      Effect.sync(() => {
+        problems.push(error.message)
+        return nothing
+      })
   )
   return Effect.map(Effect.scoped(examined), (found) => ({ ...head, ...found, problems, warnings }))
 }
@@ -126,7 +151,9 @@ const checkFlow = (config: ResolvedConfig, flow: ResolvedFlow): Effect.Effect<Ch
 /** Looks at everything `run` would use. Never fails: what is wrong is in the report. */
 export const checkService = (config: ResolvedConfig): Effect.Effect<CheckReport> =>
   Effect.gen(function*() {
-    const clusters = yield* Effect.forEach([...config.clusters.keys()], (alias) => checkCluster(config, alias), { concurrency: "unbounded" })
+    const clusters = yield* Effect.forEach([...config.clusters.keys()], (alias) => checkCluster(config, alias), {
+      concurrency: "unbounded"
+    })
     const flows = yield* Effect.forEach(config.flows, (flow) => checkFlow(config, flow), { concurrency: 4 })
     return { ok: flows.every((flow) => flow.problems.length === 0), clusters, flows }
   })

@@ -97,7 +97,13 @@ const joined = (ranges: ReadonlyArray<OffsetRange>): ReadonlyArray<OffsetRange> 
 const passedUnit = (batch: DeliveredBatch, topic: string, partition: number): CopyUnit => ({
   accept: [{ first: batch.baseOffset, last: lastOffsetOf(batch) }],
   gaps: [],
-  outputs: [{ topic, partition, bytes: batch.view.bytes, recordCount: batch.view.recordCount, offsets: batch.baseOffset }],
+  outputs: [{
+    topic,
+    partition,
+    bytes: batch.view.bytes,
+    recordCount: batch.view.recordCount,
+    offsets: batch.baseOffset
+  }],
   filtered: 0,
   records: batch.view.recordCount,
   bytes: batch.view.sizeInBytes,
@@ -214,7 +220,13 @@ const decodedUnit = async (
   }
   const outputs: Array<Output> = []
   for (const [topic, records] of decoded.kept) {
-    outputs.push({ topic, partition: delivery.partition, bytes: encodeBatch(records, { codec: batch.view.codec }), recordCount: records.length, offsets: records.map((rec) => rec.offset) })
+    outputs.push({
+      topic,
+      partition: delivery.partition,
+      bytes: encodeBatch(records, { codec: batch.view.codec }),
+      recordCount: records.length,
+      offsets: records.map((rec) => rec.offset)
+    })
   }
   const unit: CopyUnit = {
     accept: decoded.accept,
@@ -239,7 +251,18 @@ export const copyDelivery = async (delivery: Delivery, rules: CopyRules): Promis
   const ranges = joined(delivery.ranges)
   const gap = (first: number, last: number): void => {
     const gaps = within(ranges, first, last)
-    if (gaps.length > 0) units.push({ accept: [], gaps, outputs: [], filtered: 0, records: 0, bytes: 0, oldestTimestamp: 0n, newestTimestamp: 0n })
+    if (gaps.length > 0) {
+      units.push({
+        accept: [],
+        gaps,
+        outputs: [],
+        filtered: 0,
+        records: 0,
+        bytes: 0,
+        oldestTimestamp: 0n,
+        newestTimestamp: 0n
+      })
+    }
   }
   const end = ranges[ranges.length - 1]?.last ?? -1
   let position = ranges[0]?.first ?? 0
@@ -271,7 +294,9 @@ export const copyDelivery = async (delivery: Delivery, rules: CopyRules): Promis
 export const splitOutput = (output: Output, batch: BatchView): readonly [Output, Output] | null => {
   if (output.recordCount < 2) return null
   const records = decodeRecords(batch)
-  if (records.length < 2) throw new ProtocolError({ what: `a batch of ${output.recordCount} records decodes to ${records.length}` })
+  if (records.length < 2) {
+    throw new ProtocolError({ what: `a batch of ${output.recordCount} records decodes to ${records.length}` })
+  }
   const middle = records.length >> 1
   const part = (from: number, to: number): Output => ({
     topic: output.topic,

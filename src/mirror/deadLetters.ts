@@ -17,7 +17,10 @@ export interface DeadLetterContext {
   readonly error: Error
 }
 
-const header = (key: string, value: string): Header => ({ key: Buffer.from(`__connect.errors.${key}`), value: Buffer.from(value) })
+const header = (key: string, value: string): Header => ({
+  key: Buffer.from(`__connect.errors.${key}`),
+  value: Buffer.from(value)
+})
 
 /** Connect's context headers (ErrorHandlingMetrics, DeadLetterQueueReporter): text values, in Connect's order. */
 export const contextHeaders = (record: MirrorRecord, context: DeadLetterContext): ReadonlyArray<Header> => [

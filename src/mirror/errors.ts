@@ -9,7 +9,9 @@ export class FlowStopped extends Schema.TaggedError<FlowStopped>()("FlowStopped"
 }
 
 /** What the program as a whole fails with; one line each. */
-export class ServiceError extends Schema.TaggedError<ServiceError>()("ServiceError", { lines: Schema.Array(Schema.String) }) {
+export class ServiceError
+  extends Schema.TaggedError<ServiceError>()("ServiceError", { lines: Schema.Array(Schema.String) })
+{
   override get message(): string {
     return this.lines.join("\n")
   }

@@ -51,13 +51,19 @@ interface Running {
   readonly said: Map<string, string>
 }
 
-const targetOf = (running: Running, topic: string): string => running.topics.find((t) => t.source === topic)?.target ?? topic
+const targetOf = (running: Running, topic: string): string =>
+  running.topics.find((t) => t.source === topic)?.target ?? topic
 
 /** One refresh: what the source has now, made on the target. */
 const refresh = (running: Running): Effect.Effect<boolean, WireError> =>
   Effect.gen(function*() {
     const { clusters, config, handle, log, places, said } = running
-    const found = yield* refreshTopics(clusters.source, clusters.targetAdmin, namingOf(config, handle.flow), handle.flow.replicationFactor)
+    const found = yield* refreshTopics(
+      clusters.source,
+      clusters.targetAdmin,
+      namingOf(config, handle.flow),
+      handle.flow.replicationFactor
+    )
     for (const topic of found.topics) places.learn(topic.target, topic.partitions)
     for (const { reason, topic } of [...found.problems, ...found.leftOut]) {
       if (said.get(topic) === reason) continue
@@ -67,12 +73,22 @@ const refresh = (running: Running): Effect.Effect<boolean, WireError> =>
     const before = new Map(running.topics.map((t) => [t.source, t.partitions]))
     for (const topic of found.topics) {
       const partitions = before.get(topic.source)
-      if (partitions === undefined) log("info", `topic ${topic.source} is mirrored to ${topic.target} (${topic.partitions} partitions)`)
-      else if (partitions < topic.partitions) log("info", `topic ${topic.source} has grown from ${partitions} to ${topic.partitions} partitions`)
+      if (partitions === undefined) {
+        log("info", `topic ${topic.source} is mirrored to ${topic.target} (${topic.partitions} partitions)`)
+      } else if (partitions < topic.partitions) {
+        log("info", `topic ${topic.source} has grown from ${partitions} to ${topic.partitions} partitions`)
+      }
       said.delete(topic.source)
     }
     running.topics = found.topics
-    handle.state.stall("topics", found.problems.length === 0 ? null : `${found.problems.length} topics cannot be mirrored: ${found.problems[0]?.topic}: ${found.problems[0]?.reason}`)
+    handle.state.stall(
+      "topics",
+      found.problems.length === 0
+        ? null
+        : `${found.problems.length} topics cannot be mirrored: ${found.problems[0]?.topic}: ${
+          found.problems[0]?.reason
+        }`
+    )
     return before.size !== found.topics.length || found.topics.some((t) => !before.has(t.source))
   })
 
@@ -88,7 +104,7 @@ const control = (running: Running): Effect.Effect<never, LaneSourceError> =>
         return Effect.as(Effect.logWarning(`topics cannot be refreshed: ${error.message}`), null)
       }))
       if (changed !== null) running.handle.state.stall("refresh", null)
-      if (changed === true) for (const source of running.sources) yield* source.subscribe(names(running))
+      if (changed === true) { for (const source of running.sources) yield* source.subscribe(names(running)) }
     }
   })
 
@@ -112,7 +128,12 @@ const placeOf = (running: Running, topic: string, partition: number): Effect.Eff
   })
 
 /** A topic that a transform has named: it gets as many partitions as the source topic has. */
-const ensureOutput = (running: Running, topic: string, sourceTopic: string, partition: number): Effect.Effect<string | null, WireError> => {
+const ensureOutput = (
+  running: Running,
+  topic: string,
+  sourceTopic: string,
+  partition: number
+): Effect.Effect<string | null, WireError> => {
   const partitions = Math.max(partition + 1, running.topics.find((t) => t.source === sourceTopic)?.partitions ?? 1)
   return running.places.ensure(topic, running.places.partitionsOf(topic) > partition ? partition + 1 : partitions)
 }
@@ -161,12 +182,19 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
     })
   })).pipe(Effect.annotateLogs({ lane: n }))
 
-const guarantee = (handle: FlowHandle, clusters: FlowClusters, log: Log): Effect.Effect<BindingCandidate, FlowStopped> =>
+const guarantee = (
+  handle: FlowHandle,
+  clusters: FlowClusters,
+  log: Log
+): Effect.Effect<BindingCandidate, FlowStopped> =>
   Effect.gen(function*() {
     const { flow, metrics, state } = handle
     const choice = yield* chooseGuarantee(flow, clusters.target, {
       onStall: (stall) => {
-        state.stall(`${stall.topic}-${stall.partition}`, `${stall.topic}-${stall.partition} takes nothing now: ${stall.reason}`)
+        state.stall(
+          `${stall.topic}-${stall.partition}`,
+          `${stall.topic}-${stall.partition} takes nothing now: ${stall.reason}`
+        )
         log("warn", `${stall.topic}-${stall.partition} on "${flow.target}" takes nothing now: ${stall.reason}`)
       },
       onRecover: (topic, partition) => {
@@ -176,12 +204,23 @@ const guarantee = (handle: FlowHandle, clusters: FlowClusters, log: Log): Effect
     })
     const reasons = reasonsOf(choice)
     if (choice.candidate === null || choice.effective === null) {
-      return yield* new FlowStopped({ what: `${choice.wanted} cannot be had and exactly.once.fallback is fail: ${reasons.join("; ")}` })
+      return yield* new FlowStopped({
+        what: `${choice.wanted} cannot be had and exactly.once.fallback is fail: ${reasons.join("; ")}`
+      })
     }
     state.guarantee = { wanted: choice.wanted, effective: choice.effective, binding: choice.candidate.name, reasons }
-    metrics.guarantee({ wanted: choice.wanted, effective: choice.effective, binding: choice.candidate.name === "at-least-once" ? "none" : choice.candidate.name })
-    if (choice.effective !== choice.wanted) yield* Effect.logWarning(`${choice.wanted} is wanted, ${choice.effective} is in force: ${reasons.join("; ")}`)
-    else yield* Effect.logInfo(`guarantee in force: ${choice.effective}${choice.candidate.name === "at-least-once" ? "" : ` (${choice.candidate.name})`}`)
+    metrics.guarantee({
+      wanted: choice.wanted,
+      effective: choice.effective,
+      binding: choice.candidate.name === "at-least-once" ? "none" : choice.candidate.name
+    })
+    if (choice.effective !== choice.wanted) {
+      yield* Effect.logWarning(`${choice.wanted} is wanted, ${choice.effective} is in force: ${reasons.join("; ")}`)
+    } else {yield* Effect.logInfo(
+        `guarantee in force: ${choice.effective}${
+          choice.candidate.name === "at-least-once" ? "" : ` (${choice.candidate.name})`
+        }`
+      )}
     return choice.candidate
   })
 
@@ -194,10 +233,29 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
     const candidate = yield* guarantee(handle, clusters, log)
     const deliveryLimit = yield* prepareSource(clusters.source, flow, { info: Effect.logInfo, warn: Effect.logWarning })
     const places = makePlaces(clusters.targetAdmin, flow.replicationFactor)
-    const running: Running = { config, handle, clusters, places, chain, candidate, deliveryLimit, log, topics: [], sources: new Set(), said: new Map() }
+    const running: Running = {
+      config,
+      handle,
+      clusters,
+      places,
+      chain,
+      candidate,
+      deliveryLimit,
+      log,
+      topics: [],
+      sources: new Set(),
+      said: new Map()
+    }
     if (flow.deadLetter !== null) {
-      const problem = yield* makePlaces(clusters.targetAdmin, flow.deadLetter.replicationFactor).ensure(flow.deadLetter.topic, 1)
-      if (problem !== null) return yield* new FlowStopped({ what: `the dead-letter topic ${flow.deadLetter.topic} cannot be made: ${problem}` })
+      const problem = yield* makePlaces(clusters.targetAdmin, flow.deadLetter.replicationFactor).ensure(
+        flow.deadLetter.topic,
+        1
+      )
+      if (problem !== null) {
+        return yield* new FlowStopped({
+          what: `the dead-letter topic ${flow.deadLetter.topic} cannot be made: ${problem}`
+        })
+      }
       yield* places.ensure(flow.deadLetter.topic, 1)
     }
     yield* refresh(running)
@@ -225,7 +283,10 @@ const untilTopics = (running: Running): Effect.Effect<void, WireError> =>
   })
 
 /** Runs the flow until it is told to stop. */
-export const runFlow = (config: ResolvedConfig, handle: FlowHandle): Effect.Effect<void, Effect.Error<ReturnType<typeof start>> | LaneError | LaneSourceError, Scope.Scope> =>
+export const runFlow = (
+  config: ResolvedConfig,
+  handle: FlowHandle
+): Effect.Effect<void, Effect.Error<ReturnType<typeof start>> | LaneError | LaneSourceError, Scope.Scope> =>
   Effect.gen(function*() {
     const { caughtUp, flow, state } = handle
     const running = yield* start(config, handle)
@@ -237,8 +298,13 @@ export const runFlow = (config: ResolvedConfig, handle: FlowHandle): Effect.Effe
     if (caughtUp?.goal?.size === 0) yield* Deferred.succeed(caughtUp.reached, undefined)
     yield* untilTopics(running)
     if (handle.stopping()) return
-    const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), { concurrency: "unbounded", discard: true })
-    const goal = caughtUp === null || caughtUp.goal === null ? Effect.never : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
+    const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), {
+      concurrency: "unbounded",
+      discard: true
+    })
+    const goal = caughtUp === null || caughtUp.goal === null
+      ? Effect.never
+      : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
     const beside = Effect.all([control(running), watchLag(parts), goal], { concurrency: "unbounded", discard: true })
     yield* Effect.raceFirst(lanes, beside).pipe(Effect.ensuring(Effect.sync(() => handle.metrics.running(false))))
   })

@@ -24,16 +24,22 @@ export interface FlowClusters {
 const hasOverrides = (values: Readonly<Record<string, string>>): boolean => Object.keys(values).length > 0
 
 /** Connects to both ends and asks each for its id, so that what is wrong with an address or a password shows at once. */
-export const connectFlow = (config: ResolvedConfig, flow: ResolvedFlow): Effect.Effect<FlowClusters, SettingsError | WireError | FlowStopped, Scope.Scope> =>
+export const connectFlow = (
+  config: ResolvedConfig,
+  flow: ResolvedFlow
+): Effect.Effect<FlowClusters, SettingsError | WireError | FlowStopped, Scope.Scope> =>
   Effect.gen(function*() {
     const source = yield* makeCluster(flow.source, sourceSettings(config, flow))
     const target = yield* makeCluster(flow.target, targetSettings(config, flow))
-    const targetAdmin = hasOverrides(flow.adminOverrides) ? yield* makeCluster(flow.target, adminSettings(config, flow, "target")) : target
+    const targetAdmin = hasOverrides(flow.adminOverrides)
+      ? yield* makeCluster(flow.target, adminSettings(config, flow, "target"))
+      : target
     const sourceId = yield* source.clusterId
     const targetId = yield* target.clusterId
     if (sourceId === targetId && flow.replicationPolicy === "identity" && flow.topicMapping.size === 0) {
       return yield* new FlowStopped({
-        what: `source "${flow.source}" and target "${flow.target}" are the same cluster (${sourceId}): with replication.policy identity each topic would be copied onto itself`
+        what:
+          `source "${flow.source}" and target "${flow.target}" are the same cluster (${sourceId}): with replication.policy identity each topic would be copied onto itself`
       })
     }
     return { source, target, targetAdmin }
@@ -61,7 +67,11 @@ export const bindingCandidates = (target: Cluster, hooks: BindingHooks): Readonl
   atLeastOnce({ cluster: target, onStall: hooks.onStall, onRecover: hooks.onRecover })
 ]
 
-export const chooseGuarantee = (flow: ResolvedFlow, target: Cluster, hooks: BindingHooks): Effect.Effect<BindingChoice> =>
+export const chooseGuarantee = (
+  flow: ResolvedFlow,
+  target: Cluster,
+  hooks: BindingHooks
+): Effect.Effect<BindingChoice> =>
   chooseBinding({
     wanted: flow.deliveryGuarantee,
     order: flow.exactlyOnceBindings,
@@ -70,7 +80,8 @@ export const chooseGuarantee = (flow: ResolvedFlow, target: Cluster, hooks: Bind
   })
 
 /** Why each binding that was tried cannot hold, one sentence each. */
-export const reasonsOf = (choice: BindingChoice): ReadonlyArray<string> => choice.reasons.map(({ binding, reason }) => `${binding}: ${reason}`)
+export const reasonsOf = (choice: BindingChoice): ReadonlyArray<string> =>
+  choice.reasons.map(({ binding, reason }) => `${binding}: ${reason}`)
 
 /** The broker's default when nobody has set the group's limit. */
 const DELIVERY_LIMIT = 5
@@ -83,7 +94,10 @@ const DELIVERY_LIMIT_KEY = "share.delivery.count.limit"
 export const prepareSource = (
   source: Cluster,
   flow: ResolvedFlow,
-  log: { readonly info: (message: string) => Effect.Effect<void>; readonly warn: (message: string) => Effect.Effect<void> }
+  log: {
+    readonly info: (message: string) => Effect.Effect<void>
+    readonly warn: (message: string) => Effect.Effect<void>
+  }
 ): Effect.Effect<number, WireError | GroupCollisionError> =>
   Effect.gen(function*() {
     const mode = flow.groupProtocol.value
@@ -95,9 +109,15 @@ export const prepareSource = (
       autoOffsetReset: flow.autoOffsetReset,
       overrides: { "share.isolation.level": flow.isolationLevel, ...flow.consumerOverrides }
     })
-    for (const change of prepared.changes) yield* log.info(`group ${flow.groupId}: ${change.key} set from ${change.from ?? "the default"} to ${change.to}`)
+    for (const change of prepared.changes) {
+      yield* log.info(`group ${flow.groupId}: ${change.key} set from ${change.from ?? "the default"} to ${change.to}`)
+    }
     for (const warning of prepared.warnings) {
-      yield* log.warn(`group ${flow.groupId}: ${warning.key} is ${warning.current ?? "unknown"}, not ${warning.wanted}, and cannot be set (${warning.why}): ${warning.danger}`)
+      yield* log.warn(
+        `group ${flow.groupId}: ${warning.key} is ${
+          warning.current ?? "unknown"
+        }, not ${warning.wanted}, and cannot be set (${warning.why}): ${warning.danger}`
+      )
     }
     return Number(prepared.changes.find((change) => change.key === DELIVERY_LIMIT_KEY)?.to ?? DELIVERY_LIMIT)
   })

@@ -29,7 +29,11 @@ interface Work {
 }
 
 /** The outputs of a unit that are not written, and the first reason. */
-const unwritten = (unit: CopyUnit, outcomes: ReadonlyArray<WriteOutcome>, from: number): { readonly remaining: ReadonlyArray<Output>; readonly reason: string } => {
+const unwritten = (
+  unit: CopyUnit,
+  outcomes: ReadonlyArray<WriteOutcome>,
+  from: number
+): { readonly remaining: ReadonlyArray<Output>; readonly reason: string } => {
   const remaining: Array<Output> = []
   let reason = ""
   unit.outputs.forEach((output, n) => {
@@ -42,7 +46,13 @@ const unwritten = (unit: CopyUnit, outcomes: ReadonlyArray<WriteOutcome>, from: 
 }
 
 /** Finishes what is written of one delivery and takes care of what is not. Gives the index behind its outcomes. */
-const conclude = <E>(lane: LaneContext<E>, writing: Writing, { copied, delivery }: Work, outcomes: ReadonlyArray<WriteOutcome>, from: number) =>
+const conclude = <E>(
+  lane: LaneContext<E>,
+  writing: Writing,
+  { copied, delivery }: Work,
+  outcomes: ReadonlyArray<WriteOutcome>,
+  from: number
+) =>
   Effect.gen(function*() {
     let index = from
     let behind = lane.ordered && lane.pending.has(delivery)

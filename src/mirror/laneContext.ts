@@ -29,7 +29,11 @@ export interface LaneParts<E> {
   /** Makes sure that the target has a place for the partition. */
   readonly placeOf: (topic: string, partition: number) => Effect.Effect<Place, WireError>
   /** The same for a topic that a transform has named. Null, or why it has no place. */
-  readonly ensureOutput: (topic: string, sourceTopic: string, partition: number) => Effect.Effect<string | null, WireError>
+  readonly ensureOutput: (
+    topic: string,
+    sourceTopic: string,
+    partition: number
+  ) => Effect.Effect<string | null, WireError>
   /** The letter as a batch for the dead-letter topic; null when none is configured. */
   readonly deadLetter: ((letter: Letter) => Output) | null
   readonly onRecordRefused: "block" | "deadletter"
@@ -75,7 +79,11 @@ const asSettlements = (ranges: ReadonlyArray<OffsetRange>, type: Settlement["typ
 /** The settlements of a unit whose outputs are all written, but for what was dead-lettered. */
 export const unitSettlements = (unit: CopyUnit, rejected: ReadonlyArray<OffsetRange>): ReadonlyArray<Settlement> => {
   const accepted = rejected.length === 0 ? unit.accept : subtract(rangeSet(unit.accept), rangeSet(rejected))
-  return [...asSettlements(accepted, "accept"), ...asSettlements(rejected, "reject"), ...asSettlements(unit.gaps, "gap")]
+  return [
+    ...asSettlements(accepted, "accept"),
+    ...asSettlements(rejected, "reject"),
+    ...asSettlements(unit.gaps, "gap")
+  ]
 }
 
 /** Keeps work that cannot be finished now; its partition waits where order is kept. */

@@ -9,7 +9,12 @@ export interface LaneEvents {
   readonly alreadyDone: (delivery: Delivery, ranges: RangeSet) => void
   /** Every output of the unit is committed on the target. */
   readonly mirrored: (delivery: Delivery, unit: CopyUnit, nowMs: number) => void
-  readonly settled: (delivery: Delivery, settlements: ReadonlyArray<Settlement>, settled: Settled, nowMs: number) => void
+  readonly settled: (
+    delivery: Delivery,
+    settlements: ReadonlyArray<Settlement>,
+    settled: Settled,
+    nowMs: number
+  ) => void
   readonly transaction: (outcome: "committed" | "aborted" | "fenced") => void
   readonly blocked: (delivery: Delivery, reason: string) => void
   readonly unblocked: (delivery: Delivery) => void

@@ -59,7 +59,12 @@ export const makeNaming = (rules: NamingRules): Naming => {
     if (!include?.test(topic)) return { mirrored: false, loop: false, reason: "no pattern of topics matches it" }
     // With prefixes, a topic that carries the target's alias came from there: mirroring it back is a loop.
     if (rules.policy === "default" && !rules.mapping.has(topic) && passedThrough(topic, rules)) {
-      return { mirrored: false, loop: true, reason: `its name says that it came from "${rules.targetAlias}", the target of this flow; name it in topic.mapping to mirror it all the same` }
+      return {
+        mirrored: false,
+        loop: true,
+        reason:
+          `its name says that it came from "${rules.targetAlias}", the target of this flow; name it in topic.mapping to mirror it all the same`
+      }
     }
     return { mirrored: true, target: targetName(topic) }
   }

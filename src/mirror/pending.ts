@@ -7,7 +7,7 @@
  * 1. A source offset is settled only after every output of its unit is written or dead-lettered.
  * 2. Where order is kept, items of a partition are tried in their order and a later one never before an earlier.
  */
-import { BatchView, splitBatches } from "../wire/batch/recordBatch.ts"
+import { type BatchView, splitBatches } from "../wire/batch/recordBatch.ts"
 import { decodeRecords } from "../wire/batch/records.ts"
 import { intersect, type OffsetRange, type RangeSet } from "../wire/ranges.ts"
 import { type CopyUnit, type Output, sourceOffset, splitOutput } from "./copy.ts"
@@ -38,20 +38,26 @@ export type Pending = PendingUnit | PendingCopy
 /** The delivery without the offsets below `from`. */
 export const deliveryFrom = (delivery: Delivery, from: number): Delivery => ({
   ...delivery,
-  ranges: delivery.ranges.flatMap((range) => range.last < from ? [] : [{ ...range, first: Math.max(range.first, from) }]),
+  ranges: delivery.ranges.flatMap((range) =>
+    range.last < from ? [] : [{ ...range, first: Math.max(range.first, from) }]
+  ),
   batches: delivery.batches.filter((batch) => lastOffsetOf(batch) >= from)
 })
 
 /** The delivery reduced to the offsets in `ranges`. */
 export const deliveryWithin = (delivery: Delivery, ranges: RangeSet): Delivery => ({
   ...delivery,
-  ranges: delivery.ranges.flatMap((range) => intersect([range], ranges).map((part) => ({ ...part, deliveryCount: range.deliveryCount })))
+  ranges: delivery.ranges.flatMap((range) =>
+    intersect([range], ranges).map((part) => ({ ...part, deliveryCount: range.deliveryCount }))
+  )
 })
 
 /** The delivery reduced to one offset. */
 export const deliveryAt = (delivery: Delivery, offset: number): Delivery => ({
   ...delivery,
-  ranges: delivery.ranges.flatMap((range) => offset < range.first || offset > range.last ? [] : [{ ...range, first: offset, last: offset }]),
+  ranges: delivery.ranges.flatMap((range) =>
+    offset < range.first || offset > range.last ? [] : [{ ...range, first: offset, last: offset }]
+  ),
   batches: delivery.batches.filter((batch) => batch.baseOffset <= offset && lastOffsetOf(batch) >= offset)
 })
 

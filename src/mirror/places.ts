@@ -32,7 +32,8 @@ export const makePlaces = (target: Cluster, replicationFactor: number): Places =
       return null
     }))
   return {
-    ensure: (topic, partitions) => (counts.get(topic) ?? 0) >= partitions ? Effect.succeed(null) : make(topic, partitions),
+    ensure: (topic, partitions) =>
+      (counts.get(topic) ?? 0) >= partitions ? Effect.succeed(null) : make(topic, partitions),
     partitionsOf: (topic) => counts.get(topic) ?? 0,
     learn: (topic, partitions) => {
       counts.set(topic, Math.max(partitions, counts.get(topic) ?? 0))

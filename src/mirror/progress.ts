@@ -5,7 +5,15 @@
 import { Deferred, Effect } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
-import { endOffsets, groupProgress, partitionName, type Progress, type ProgressMap, shareProgress, startOffsets } from "./control/offsets.ts"
+import {
+  endOffsets,
+  groupProgress,
+  partitionName,
+  type Progress,
+  type ProgressMap,
+  shareProgress,
+  startOffsets
+} from "./control/offsets.ts"
 import type { MirroredTopic } from "./control/topics.ts"
 import type { FlowState } from "./state.ts"
 
@@ -23,9 +31,19 @@ export interface ProgressParts {
 
 /** The broker's start offset may lag behind (offsets.ts): what was acknowledged here from there on counts as well. */
 const withOwn = (state: FlowState, found: ProgressMap): ProgressMap =>
-  new Map([...found].map(([name, progress]): readonly [string, Progress] => [name, { ...progress, position: state.acknowledgedFrom(name, progress.position) }]))
+  new Map(
+    [...found].map((
+      [name, progress]
+    ): readonly [string, Progress] => [name, {
+      ...progress,
+      position: state.acknowledgedFrom(name, progress.position)
+    }])
+  )
 
-const progressOf = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ProgressMap, WireError> =>
+const progressOf = (
+  parts: ProgressParts,
+  topics: ReadonlyArray<MirroredTopic>
+): Effect.Effect<ProgressMap, WireError> =>
   parts.mode === "share"
     ? Effect.map(shareProgress(parts.cluster, parts.groupId, topics), (found) => withOwn(parts.state, found))
     : groupProgress(parts.cluster, parts.groupId, topics)
@@ -92,13 +110,18 @@ const bothEnds = (parts: ProgressParts): Effect.Effect<Ends, WireError> =>
 const nothingUndone = (name: string, left: number | null, before: Ends, after: Ends): boolean => {
   const stable = before.stable.get(name)
   const high = before.high.get(name)
-  return left !== null && stable !== undefined && high !== undefined && after.stable.get(name) === stable && left <= Math.max(0, high - stable)
+  return left !== null && stable !== undefined && high !== undefined && after.stable.get(name) === stable &&
+    left <= Math.max(0, high - stable)
 }
 
 const GOAL_POLL = "200 millis"
 
 /** Waits until the group has passed every offset of the goal, then completes `reached`. */
-export const awaitGoal = (parts: ProgressParts, goal: Goal, reached: Deferred.Deferred<void>): Effect.Effect<void, WireError> =>
+export const awaitGoal = (
+  parts: ProgressParts,
+  goal: Goal,
+  reached: Deferred.Deferred<void>
+): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
     const open = new Map(goal)
     while (open.size > 0) {
@@ -108,7 +131,9 @@ export const awaitGoal = (parts: ProgressParts, goal: Goal, reached: Deferred.De
       for (const [name, end] of goal) {
         const found = progress.get(name)
         if (found === undefined) continue
-        const passed = found.position >= end || (before !== null && after !== null && (after.stable.get(name) ?? 0) >= end && nothingUndone(name, found.left, before, after))
+        const passed = found.position >= end ||
+          (before !== null && after !== null && (after.stable.get(name) ?? 0) >= end &&
+            nothingUndone(name, found.left, before, after))
         if (passed) open.delete(name)
       }
       if (open.size > 0) yield* Effect.sleep(GOAL_POLL)

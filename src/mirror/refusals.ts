@@ -22,7 +22,9 @@ const writeLetter = <E>(lane: LaneContext<E>, writing: Writing, letter: Letter) 
     const output = lane.parts.deadLetter(letter)
     const outcome = (yield* writing.write([output]))[0]
     if (outcome?.kind === "written") return null
-    return `the dead-letter topic ${output.topic} does not take it: ${outcome?.kind === "refused" ? outcome.error.message : BEHIND}`
+    return `the dead-letter topic ${output.topic} does not take it: ${
+      outcome?.kind === "refused" ? outcome.error.message : BEHIND
+    }`
   })
 
 /** A single record the target refuses. True when it went to the dead-letter topic instead. */
@@ -32,7 +34,13 @@ const refusedRecord = <E>(lane: LaneContext<E>, writing: Writing, item: PendingU
     item.reason = `the target refuses the record at offset ${record.offset}: ${error.message}`
     if (lane.parts.onRecordRefused === "block") return false
     const sourceTopic = item.delivery.topic
-    const problem = yield* writeLetter(lane, writing, { record, sourceTopic, stage: "TASK_PUT", executor: error.name, error })
+    const problem = yield* writeLetter(lane, writing, {
+      record,
+      sourceTopic,
+      stage: "TASK_PUT",
+      executor: error.name,
+      error
+    })
     if (problem !== null) {
       item.reason = `${item.reason}; ${problem}`
       return false
@@ -46,7 +54,11 @@ const refusedRecord = <E>(lane: LaneContext<E>, writing: Writing, item: PendingU
  * Writes what is left of a unit, one output after the other, halving what is refused, and finishes it. False when it
  * stands: `item.reason` says at which offset and why.
  */
-export const writeRest = <E>(lane: LaneContext<E>, writing: Writing, item: PendingUnit): Effect.Effect<boolean, ProducerError | BindingStopped> =>
+export const writeRest = <E>(
+  lane: LaneContext<E>,
+  writing: Writing,
+  item: PendingUnit
+): Effect.Effect<boolean, ProducerError | BindingStopped> =>
   Effect.gen(function*() {
     while (item.remaining.length > 0) {
       const output = item.remaining[0] as Output
@@ -68,7 +80,9 @@ export const writeRest = <E>(lane: LaneContext<E>, writing: Writing, item: Pendi
   })
 
 const offsetsOf = ({ offsets, recordCount }: Output): ReadonlyArray<OffsetRange> =>
-  typeof offsets === "number" ? [{ first: offsets, last: offsets + recordCount - 1 }] : offsets.map((offset) => ({ first: offset, last: offset }))
+  typeof offsets === "number"
+    ? [{ first: offsets, last: offsets + recordCount - 1 }]
+    : offsets.map((offset) => ({ first: offset, last: offset }))
 
 const countOf = (outputs: ReadonlyArray<Output>): { readonly records: number; readonly bytes: number } => ({
   records: outputs.reduce((sum, output) => sum + output.recordCount, 0),
@@ -144,5 +158,9 @@ export const handleFailures = <E>(lane: LaneContext<E>, writing: Writing, delive
     }
     const last = copied.failures[copied.failures.length - 1]
     if (copied.stoppedAt === null || last === undefined) return
-    yield* hold(lane, { kind: "copy", delivery: deliveryFrom(delivery, copied.stoppedAt), reason: wantsAnotherTry(last) })
+    yield* hold(lane, {
+      kind: "copy",
+      delivery: deliveryFrom(delivery, copied.stoppedAt),
+      reason: wantsAnotherTry(last)
+    })
   })

@@ -6,7 +6,8 @@ import type { Delivery, Settled, Settlement } from "./delivery.ts"
 import type { LaneEvents } from "./laneEvents.ts"
 import type { FlowState } from "./state.ts"
 
-const offsets = (ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): number => ranges.reduce((sum, r) => sum + r.last - r.first + 1, 0)
+const offsets = (ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): number =>
+  ranges.reduce((sum, r) => sum + r.last - r.first + 1, 0)
 
 const MILLIS = 1000
 
@@ -21,7 +22,13 @@ export const makeLog: Effect.Effect<Log> = Effect.map(Effect.context<never>(), (
   }
 })
 
-const acknowledged = (metrics: FlowMetrics, delivery: Delivery, settlements: ReadonlyArray<Settlement>, settled: Settled, nowMs: number): void => {
+const acknowledged = (
+  metrics: FlowMetrics,
+  delivery: Delivery,
+  settlements: ReadonlyArray<Settlement>,
+  settled: Settled,
+  nowMs: number
+): void => {
   const of = (type: Settlement["type"]): number => offsets(settlements.filter((s) => s.type === type))
   // The broker's refusals are not told apart by type here: they are almost always of acceptances.
   const accepted = Math.max(0, of("accept") + of("gap") - settled.refused)
@@ -33,7 +40,12 @@ const acknowledged = (metrics: FlowMetrics, delivery: Delivery, settlements: Rea
   if (settled.refused > 0) metrics.acknowledgementsRefused(settled.refused)
 }
 
-export const makeReport = (state: FlowState, metrics: FlowMetrics, targetOf: (topic: string) => string, log: Log): LaneEvents => {
+export const makeReport = (
+  state: FlowState,
+  metrics: FlowMetrics,
+  targetOf: (topic: string) => string,
+  log: Log
+): LaneEvents => {
   const place = (delivery: Delivery) => state.partition(delivery.topic, delivery.partition, targetOf(delivery.topic))
   const where = (delivery: Delivery): string => `${delivery.topic}-${delivery.partition}`
   return {
@@ -44,7 +56,12 @@ export const makeReport = (state: FlowState, metrics: FlowMetrics, targetOf: (to
       const newest = delivery.batches[delivery.batches.length - 1]?.view
       if (newest === undefined) return
       const age = (timestamp: bigint): number => (delivery.acquiredAtMs - Number(timestamp)) / MILLIS
-      metrics.recordAge(targetOf(delivery.topic), age(newest.baseTimestamp), age(newest.maxTimestamp), newest.recordCount)
+      metrics.recordAge(
+        targetOf(delivery.topic),
+        age(newest.baseTimestamp),
+        age(newest.maxTimestamp),
+        newest.recordCount
+      )
     },
     alreadyDone: (_delivery, ranges) => metrics.duplicatesPrevented(size(ranges)),
     mirrored: (delivery, unit, nowMs) => {
@@ -55,16 +72,32 @@ export const makeReport = (state: FlowState, metrics: FlowMetrics, targetOf: (to
       if (unit.filtered > 0) metrics.recordsSkipped("filtered", unit.filtered)
       if (unit.records === 0) return
       metrics.recordsMirrored(at.targetTopic, delivery.partition, unit.records, unit.bytes)
-      metrics.replicationLatency(at.targetTopic, (nowMs - Number(unit.oldestTimestamp)) / MILLIS, (nowMs - Number(unit.newestTimestamp)) / MILLIS, unit.records)
+      metrics.replicationLatency(
+        at.targetTopic,
+        (nowMs - Number(unit.oldestTimestamp)) / MILLIS,
+        (nowMs - Number(unit.newestTimestamp)) / MILLIS,
+        unit.records
+      )
     },
     settled: (delivery, settlements, settled, nowMs) => {
       acknowledged(metrics, delivery, settlements, settled, nowMs)
       if (settled.refused === 0) {
-        if (state.mode === "share") state.acknowledged(delivery.topic, delivery.partition, rangeSet(settlements.filter((s) => s.type !== "release")))
+        if (state.mode === "share") {
+          state.acknowledged(
+            delivery.topic,
+            delivery.partition,
+            rangeSet(settlements.filter((s) => s.type !== "release"))
+          )
+        }
         return
       }
       state.refusedAcknowledgements += settled.refused
-      log("warn", `${where(delivery)}: ${settled.refused} records were mirrored but not acknowledged, they may come again: ${settled.reason ?? "no reason given"}`)
+      log(
+        "warn",
+        `${where(delivery)}: ${settled.refused} records were mirrored but not acknowledged, they may come again: ${
+          settled.reason ?? "no reason given"
+        }`
+      )
     },
     transaction: (outcome) => metrics.transaction(outcome),
     blocked: (delivery, reason) => {

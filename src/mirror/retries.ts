@@ -24,7 +24,11 @@ export const copyOne = <E>(lane: LaneContext<E>, delivery: Delivery) =>
     if (copied._tag === "Failure" || place.rules.chain === null) return copied
     for (const topic of new Set(copied.success.units.flatMap((unit) => unit.outputs.map((output) => output.topic)))) {
       const problem = yield* lane.parts.ensureOutput(topic, delivery.topic, delivery.partition)
-      if (problem !== null) return yield* Effect.result(Effect.fail(`a transform names the topic ${topic}, which the target does not have: ${problem}`))
+      if (problem !== null) {
+        return yield* Effect.result(
+          Effect.fail(`a transform names the topic ${topic}, which the target does not have: ${problem}`)
+        )
+      }
     }
     return copied
   })
@@ -85,7 +89,10 @@ const retryCopy = <E>(lane: LaneContext<E>, writing: Writing, item: PendingCopy)
  * Asks the binding again about what is to be copied anew: since it was held, another lane may have mirrored it. Gives
  * the items that may be tried now; with order, none behind one that has to wait.
  */
-const tryable = <E>(lane: LaneContext<E>, items: ReadonlyArray<Pending>): Effect.Effect<ReadonlyArray<Pending>, BindingStopped> =>
+const tryable = <E>(
+  lane: LaneContext<E>,
+  items: ReadonlyArray<Pending>
+): Effect.Effect<ReadonlyArray<Pending>, BindingStopped> =>
   Effect.gen(function*() {
     const now: Array<Pending> = []
     for (const item of items) {
@@ -99,7 +106,9 @@ const tryable = <E>(lane: LaneContext<E>, items: ReadonlyArray<Pending>): Effect
         continue
       }
       const again: PendingCopy | null = ours === null ? null : { kind: "copy", delivery: ours, reason: item.reason }
-      const waiting: ReadonlyArray<PendingCopy> = wait === null ? [] : [{ kind: "copy", delivery: wait, reason: UNDECIDED }]
+      const waiting: ReadonlyArray<PendingCopy> = wait === null
+        ? []
+        : [{ kind: "copy", delivery: wait, reason: UNDECIDED }]
       if (again !== null) now.push(again)
       if (again === null && wait === null) yield* release(lane, item)
       else lane.pending.replace(item, [...(again === null ? [] : [again]), ...waiting])
@@ -127,7 +136,9 @@ const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: Readon
   })
 
 /** One pass over all that is held, when its time has come; each partition in a transaction of its own. */
-export const retryHeld = <E>(lane: LaneContext<E>): Effect.Effect<void, ProducerError | BindingStopped | WireError | FlowStopped> =>
+export const retryHeld = <E>(
+  lane: LaneContext<E>
+): Effect.Effect<void, ProducerError | BindingStopped | WireError | FlowStopped> =>
   Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     if (lane.pending.size === 0 || now < lane.retryAtMs) return

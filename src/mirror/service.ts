@@ -40,7 +40,11 @@ const sentence = (cause: Cause.Cause<unknown>): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-const makeSupervised = (flow: ResolvedFlow, options: ServiceOptions, stopping: () => boolean): Effect.Effect<Supervised, never, Scope.Scope> =>
+const makeSupervised = (
+  flow: ResolvedFlow,
+  options: ServiceOptions,
+  stopping: () => boolean
+): Effect.Effect<Supervised, never, Scope.Scope> =>
   Effect.gen(function*() {
     const mode = flow.groupProtocol.value
     const metrics = yield* makeFlowMetrics(flow.name, mode)
@@ -94,30 +98,58 @@ const supervise = (config: ResolvedConfig, supervised: Supervised): Effect.Effec
 /** Fails when no flow could be started: then it is the configuration or the network, and somebody should know now. */
 const firstStarts = (all: ReadonlyArray<Supervised>): Effect.Effect<void, ServiceError> =>
   Effect.gen(function*() {
-    const outcomes = yield* Effect.forEach(all, (one) => Effect.map(Deferred.await(one.firstStart), (reason) => ({ one, reason })), { concurrency: "unbounded" })
-    if (outcomes.some(({ reason }) => reason === null)) return
-    return yield* new ServiceError({ lines: outcomes.map(({ one, reason }) => `flow ${one.handle.flow.name}: ${reason}`) })
+    const outcomes = yield* Effect.forEach(all, (one) =>
+      Effect.map(Deferred.await(one.firstStart), (reason) => ({ one, reason })), { concurrency: "unbounded" })
+    if (
+      outcomes.some(({ reason }) =>
+        reason === null
+      )
+    ) return
+    return yield* new ServiceError({
+      lines: outcomes.map(({ one, reason }) => `flow ${one.handle.flow.name}: ${reason}`)
+    })
   })
 
-const allFailed = (all: ReadonlyArray<Supervised>, fibers: ReadonlyArray<Fiber.Fiber<void>>): Effect.Effect<void, ServiceError> =>
+const allFailed = (
+  all: ReadonlyArray<Supervised>,
+  fibers: ReadonlyArray<Fiber.Fiber<void>>
+): Effect.Effect<void, ServiceError> =>
   Effect.gen(function*() {
     yield* Effect.forEach(fibers, Fiber.await, { concurrency: "unbounded", discard: true })
-    const lines = all.filter((one) => one.end !== "stopped").map((one) => `flow ${one.handle.flow.name}: ${one.handle.state.reason ?? "ended"}`)
+    const lines = all.filter((one) => one.end !== "stopped").map((one) =>
+      `flow ${one.handle.flow.name}: ${one.handle.state.reason ?? "ended"}`
+    )
     if (lines.length > 0) return yield* new ServiceError({ lines })
   })
 
 /** Completes when each flow has reached its goal; fails when one has failed for good and cannot. */
-const allCaughtUp = (all: ReadonlyArray<Supervised>, fibers: ReadonlyArray<Fiber.Fiber<void>>): Effect.Effect<void, ServiceError> =>
+const allCaughtUp = (
+  all: ReadonlyArray<Supervised>,
+  fibers: ReadonlyArray<Fiber.Fiber<void>>
+): Effect.Effect<void, ServiceError> =>
   Effect.forEach(all, ({ handle }, n) => {
     const { caughtUp } = handle
     if (caughtUp === null) return Effect.void
-    const ended = Effect.andThen(Fiber.await(fibers[n] as Fiber.Fiber<void>), Effect.suspend(() =>
-      Effect.fail(new ServiceError({ lines: [`flow ${handle.flow.name}: ${handle.state.reason ?? "ended before it had caught up"}`] }))))
+    const ended = Effect.andThen(
+      Fiber.await(fibers[n] as Fiber.Fiber<void>),
+      Effect.suspend(() =>
+        Effect.fail(
+          new ServiceError({
+            lines: [`flow ${handle.flow.name}: ${handle.state.reason ?? "ended before it had caught up"}`]
+          })
+        )
+      )
+    )
     return Effect.raceFirst(Deferred.await(caughtUp.reached), ended)
   }, { concurrency: "unbounded", discard: true })
 
 /** Stops in two steps: rounds at work may finish, then what is left is interrupted. */
-const stop = (all: ReadonlyArray<Supervised>, fibers: ReadonlyArray<Fiber.Fiber<void>>, begin: () => void, timeoutMs: number): Effect.Effect<void> =>
+const stop = (
+  all: ReadonlyArray<Supervised>,
+  fibers: ReadonlyArray<Fiber.Fiber<void>>,
+  begin: () => void,
+  timeoutMs: number
+): Effect.Effect<void> =>
   Effect.gen(function*() {
     begin()
     const now = yield* Clock.currentTimeMillis
@@ -147,13 +179,22 @@ export const runService = (config: ResolvedConfig, options: ServiceOptions): Eff
     const rates = new Rates()
     yield* processMetrics(VERSION)
     if (config.http !== null) {
-      const status = Effect.map(Clock.currentTimeMillis, (nowMs) => statusDocument(handles, { version: VERSION, startedAtMs, nowMs }, rates))
-      const served = yield* Effect.mapError(serveHttp({ ...config.http, status }), (error) => new ServiceError({ lines: [error.message] }))
+      const status = Effect.map(
+        Clock.currentTimeMillis,
+        (nowMs) => statusDocument(handles, { version: VERSION, startedAtMs, nowMs }, rates)
+      )
+      const served = yield* Effect.mapError(
+        serveHttp({ ...config.http, status }),
+        (error) => new ServiceError({ lines: [error.message] })
+      )
       yield* Effect.logInfo(`status at ${served.url}/`)
     }
     const fibers = yield* Effect.acquireRelease(
       Effect.forEach(all, (one) => Effect.forkDetach(supervise(config, one))),
-      (running) => stop(all, running, () => { stopping = true }, config.shutdownTimeoutMs)
+      (running) =>
+        stop(all, running, () => {
+          stopping = true
+        }, config.shutdownTimeoutMs)
     )
     yield* firstStarts(all)
     yield* options.untilCaughtUp ? allCaughtUp(all, fibers) : allFailed(all, fibers)

@@ -52,7 +52,17 @@ export class FlowState {
   /** Reasons that hold for a while (the target is down), by who said it. */
   readonly #stalls = new Map<string, string>()
 
-  constructor(options: { name: string; source: string; target: string; mode: "share" | "consumer"; lanes: number; wanted: string; nowMs: number }) {
+  constructor(
+    options: {
+      name: string
+      source: string
+      target: string
+      mode: "share" | "consumer"
+      lanes: number
+      wanted: string
+      nowMs: number
+    }
+  ) {
     this.name = options.name
     this.source = options.source
     this.target = options.target

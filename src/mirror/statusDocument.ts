@@ -8,7 +8,10 @@ const MILLIS = 1000
 
 /** Records a second since the last look, per partition. */
 export class Rates {
-  readonly #seen = new Map<PartitionState, { readonly mirrored: number; readonly atMs: number; readonly rate: number }>()
+  readonly #seen = new Map<
+    PartitionState,
+    { readonly mirrored: number; readonly atMs: number; readonly rate: number }
+  >()
 
   of(partition: PartitionState, nowMs: number): number {
     const before = this.#seen.get(partition)
@@ -21,11 +24,16 @@ export class Rates {
 }
 
 /** "running" means that bytes can move: a stalled target or blocked partitions show as "blocked". */
-export const visibleState = (state: FlowState): { readonly state: FlowState["state"]; readonly reason: string | null } => {
+export const visibleState = (
+  state: FlowState
+): { readonly state: FlowState["state"]; readonly reason: string | null } => {
   if (state.state !== "running") return { state: state.state, reason: state.reason }
   const reasons = [...state.stalls, ...state.blocked.map((p) => `${p.topic}-${p.partition}: ${p.reason ?? "blocked"}`)]
   if (reasons.length === 0) return { state: "running", reason: null }
-  return { state: "blocked", reason: reasons.slice(0, 3).join("; ") + (reasons.length > 3 ? `; and ${reasons.length - 3} more` : "") }
+  return {
+    state: "blocked",
+    reason: reasons.slice(0, 3).join("; ") + (reasons.length > 3 ? `; and ${reasons.length - 3} more` : "")
+  }
 }
 
 export const statusDocument = (

@@ -15,16 +15,23 @@ export interface Parts {
   readonly ours: Delivery | null
 }
 
-const part = (delivery: Delivery, ranges: RangeSet): Delivery | null => ranges.length === 0 ? null : deliveryWithin(delivery, ranges)
+const part = (delivery: Delivery, ranges: RangeSet): Delivery | null =>
+  ranges.length === 0 ? null : deliveryWithin(delivery, ranges)
 
 /** Where order is kept, all that lies behind something undecided waits with it. */
 export const partsOf = (delivery: Delivery, triage: Triage, ordered: boolean): Parts => {
   const of = (ranges: ReadonlyArray<SourceRange>): RangeSet =>
-    rangeSet(ranges.filter((range) => range.topicId === delivery.topicId && range.topic === delivery.topic && range.partition === delivery.partition))
+    rangeSet(
+      ranges.filter((range) =>
+        range.topicId === delivery.topicId && range.topic === delivery.topic && range.partition === delivery.partition
+      )
+    )
   const done = of(triage.done)
   const undecided = of(triage.wait)
   const [first] = undecided
-  const wait = first === undefined || !ordered ? undecided : subtract(rangeSet([{ first: first.first, last: Number.MAX_SAFE_INTEGER - 1 }]), done)
+  const wait = first === undefined || !ordered
+    ? undecided
+    : subtract(rangeSet([{ first: first.first, last: Number.MAX_SAFE_INTEGER - 1 }]), done)
   const all = done.length === 0 && wait.length === 0
   return { done, wait: part(delivery, wait), ours: all ? delivery : part(delivery, subtract(of(triage.ours), wait)) }
 }
@@ -32,7 +39,11 @@ export const partsOf = (delivery: Delivery, triage: Triage, ordered: boolean): P
 /** Asks the binding; what is done is acknowledged. */
 export const triageDelivery = <E>(lane: LaneContext<E>, delivery: Delivery): Effect.Effect<Parts, BindingStopped> =>
   Effect.gen(function*() {
-    const parts = partsOf(delivery, yield* lane.parts.binding.triage(sourceRanges(delivery, delivery.ranges)), lane.ordered)
+    const parts = partsOf(
+      delivery,
+      yield* lane.parts.binding.triage(sourceRanges(delivery, delivery.ranges)),
+      lane.ordered
+    )
     if (parts.done.length > 0) {
       lane.parts.events.alreadyDone(delivery, parts.done)
       yield* settle(lane, delivery, parts.done.map((range) => ({ ...range, type: "accept" })))

@@ -49,7 +49,10 @@ export class Writing {
   /** Writes batches; those of one partition in their order. Waits as long as the target is away. */
   write(outputs: ReadonlyArray<Output>): Effect.Effect<ReadonlyArray<WriteOutcome>, ProducerError | BindingStopped> {
     if (outputs.length === 0) return Effect.succeed([])
-    return Effect.map(this.transaction.produce(outputs), (outcomes) => outcomes.map((outcome, n) => this.#told(outputs[n] as Output, outcome)))
+    return Effect.map(
+      this.transaction.produce(outputs),
+      (outcomes) => outcomes.map((outcome, n) => this.#told(outputs[n] as Output, outcome))
+    )
   }
 
   #told(output: Output, outcome: ProduceOutcome): WriteOutcome {
@@ -84,8 +87,17 @@ export const settle = <E>(lane: LaneContext<E>, delivery: Delivery, settlements:
 }
 
 /** Source ranges as the binding names them. */
-export const sourceRanges = (delivery: Delivery, ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): ReadonlyArray<SourceRange> =>
-  ranges.map((range) => ({ topic: delivery.topic, topicId: delivery.topicId, partition: delivery.partition, first: range.first, last: range.last }))
+export const sourceRanges = (
+  delivery: Delivery,
+  ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>
+): ReadonlyArray<SourceRange> =>
+  ranges.map((range) => ({
+    topic: delivery.topic,
+    topicId: delivery.topicId,
+    partition: delivery.partition,
+    first: range.first,
+    last: range.last
+  }))
 
 const committed = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>) =>
   Effect.gen(function*() {
@@ -108,7 +120,9 @@ const committed = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>) =
 const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reason: string): void => {
   lane.parts.events.transaction("aborted")
   const byDelivery = new Map<Delivery, Array<Settlement>>()
-  for (const { delivery, settlements } of finished) byDelivery.set(delivery, [...(byDelivery.get(delivery) ?? []), ...settlements])
+  for (const { delivery, settlements } of finished) {
+    byDelivery.set(delivery, [...(byDelivery.get(delivery) ?? []), ...settlements])
+  }
   for (const [delivery, settlements] of byDelivery) {
     const again = deliveryWithin(delivery, rangeSet(settlements))
     lane.pending.addFirst({ kind: "copy", delivery: again, reason })
@@ -120,7 +134,10 @@ const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reas
  * Runs `body` in one transaction of the binding. A failure or an interruption inside aborts it; what `body` finished
  * is settled after the commit, or is pending again after an abort.
  */
-export const transact = <E, A, E3>(lane: LaneContext<E>, body: (writing: Writing) => Effect.Effect<A, E3>): Effect.Effect<A, E3 | ProducerError | BindingStopped> =>
+export const transact = <E, A, E3>(
+  lane: LaneContext<E>,
+  body: (writing: Writing) => Effect.Effect<A, E3>
+): Effect.Effect<A, E3 | ProducerError | BindingStopped> =>
   Effect.gen(function*() {
     const { binding } = lane.parts
     const writing = new Writing(yield* binding.begin)

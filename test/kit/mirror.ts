@@ -14,7 +14,12 @@ export interface Judged {
 const place = (topic: string): string => `east.${topic}`
 
 /** Reads `topics` on the source and their mirrors on the target, in read_committed. `identify` where values carry no identity. */
-export const judge = async (source: Bootstrap, target: Bootstrap, topics: ReadonlyArray<string>, identify?: (record: AuditRecord) => string): Promise<Judged> => {
+export const judge = async (
+  source: Bootstrap,
+  target: Bootstrap,
+  topics: ReadonlyArray<string>,
+  identify?: (record: AuditRecord) => string
+): Promise<Judged> => {
   const wanted = await readTopics(source, topics)
   const got = await readTopics(target, topics.map(place))
   const comparison = compare(wanted, got, { topic: place, ...(identify === undefined ? {} : { identify }) })
@@ -23,7 +28,10 @@ export const judge = async (source: Bootstrap, target: Bootstrap, topics: Readon
 
 /** Runs a flow with --until-caught-up and fails unless it ends with 0. */
 export const mirrorUntilCaughtUp = async (source: Bootstrap, target: Bootstrap, flow: Config): Promise<string> => {
-  const { code, output } = await runOnceover({ config: mirrorConfig(source, target, flow), args: ["run", "--until-caught-up"] })
+  const { code, output } = await runOnceover({
+    config: mirrorConfig(source, target, flow),
+    args: ["run", "--until-caught-up"]
+  })
   assert.strictEqual(code, 0, `onceover ended with ${code}:\n${output}`)
   return output
 }

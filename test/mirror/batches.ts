@@ -13,9 +13,13 @@ export const rec = (offset: number, value: string | null = `v${offset}`, key: st
 })
 
 /** A batch as a broker has it: base offset of its own; offsets that are left out are compaction's. */
-export const storedBatch = (records: ReadonlyArray<Rec>, codec: Codec = "none"): Buffer => encodeBatch(records, { codec, offsets: "keep" })
+export const storedBatch = (records: ReadonlyArray<Rec>, codec: Codec = "none"): Buffer =>
+  encodeBatch(records, { codec, offsets: "keep" })
 
-export const delivery = (ranges: ReadonlyArray<readonly [first: number, last: number, count?: number]>, batches: ReadonlyArray<Buffer>): Delivery => ({
+export const delivery = (
+  ranges: ReadonlyArray<readonly [first: number, last: number, count?: number]>,
+  batches: ReadonlyArray<Buffer>
+): Delivery => ({
   topic: "orders",
   topicId: "AAAAAAAAAAAAAAAAAAAAAQ",
   partition: 0,

@@ -45,30 +45,39 @@ const show = (s: Settlement): string => `${s.first === s.last ? s.first : `${s.f
 
 const failure = (kind: "records" | "partition", outgoing: Outgoing): ProduceFailure => {
   const at = { topic: outgoing.topic, partition: outgoing.partition, detail: null, written: "no" as const }
-  return kind === "records" ? new RecordRefused({ ...at, code: 10, recordErrors: [] }) : new PartitionBlocked({ ...at, code: 29 })
+  return kind === "records"
+    ? new RecordRefused({ ...at, code: 10, recordErrors: [] })
+    : new PartitionBlocked({ ...at, code: 29 })
 }
 
 /** A producer as src/txn's: what follows a refused batch in its partition is held back. */
-const produce = (world: World, options: WorldOptions) => (batches: ReadonlyArray<Outgoing>): Effect.Effect<ReadonlyArray<ProduceOutcome>> =>
-  Effect.sync(() => {
-    const standing = new Set<string>()
-    return batches.map((outgoing): ProduceOutcome => {
-      const key = `${outgoing.topic}-${outgoing.partition}`
-      if (standing.has(key)) return { ok: false, error: new HeldBack({ topic: outgoing.topic, partition: outgoing.partition, written: "no" }) }
-      const [view] = splitBatches(outgoing.bytes)
-      if (view === undefined) throw new Error("no batch")
-      rewriteForProduce(view, { producerId: 1, producerEpoch: 0, baseSequence: 0, transactional: false })
-      const records = decodeRecords(view)
-      const refusal = options.refuses?.(records.map(text), outgoing.topic) ?? null
-      if (refusal !== null) {
-        standing.add(key)
-        return { ok: false, error: failure(refusal, outgoing) }
-      }
-      world.log.push(`write ${outgoing.topic === "t" ? "" : `${outgoing.topic} `}${records.map(text).join(" ")}`)
-      for (const record of records) world.target.push({ ...record, topic: outgoing.topic })
-      return { ok: true, baseOffset: world.target.length, logAppendTimeMs: -1 }
+const produce =
+  (world: World, options: WorldOptions) =>
+  (batches: ReadonlyArray<Outgoing>): Effect.Effect<ReadonlyArray<ProduceOutcome>> =>
+    Effect.sync(() => {
+      const standing = new Set<string>()
+      return batches.map((outgoing): ProduceOutcome => {
+        const key = `${outgoing.topic}-${outgoing.partition}`
+        if (standing.has(key)) {
+          return {
+            ok: false,
+            error: new HeldBack({ topic: outgoing.topic, partition: outgoing.partition, written: "no" })
+          }
+        }
+        const [view] = splitBatches(outgoing.bytes)
+        if (view === undefined) throw new Error("no batch")
+        rewriteForProduce(view, { producerId: 1, producerEpoch: 0, baseSequence: 0, transactional: false })
+        const records = decodeRecords(view)
+        const refusal = options.refuses?.(records.map(text), outgoing.topic) ?? null
+        if (refusal !== null) {
+          standing.add(key)
+          return { ok: false, error: failure(refusal, outgoing) }
+        }
+        world.log.push(`write ${outgoing.topic === "t" ? "" : `${outgoing.topic} `}${records.map(text).join(" ")}`)
+        for (const record of records) world.target.push({ ...record, topic: outgoing.topic })
+        return { ok: true, baseOffset: world.target.length, logAppendTimeMs: -1 }
+      })
     })
-  })
 
 const binding = (world: World, options: WorldOptions): Binding => ({
   name: "at-least-once",
@@ -107,10 +116,11 @@ const source = (world: World, options: WorldOptions): Source<never> => {
       world.idle++
       return Effect.as(Effect.sleep(POLL_WAIT_MS), [])
     }),
-    settle: (_, settlements) => Effect.sync(() => {
-      world.log.push(`settle ${settlements.map(show).join(" ")}`)
-      return { confirmed: 1, refused: 0, reason: null }
-    }),
+    settle: (_, settlements) =>
+      Effect.sync(() => {
+        world.log.push(`settle ${settlements.map(show).join(" ")}`)
+        return { confirmed: 1, refused: 0, reason: null }
+      }),
     pause: (topic, partition) => Effect.sync(() => void world.log.push(`pause ${topic}-${partition}`)),
     resume: (topic, partition) => Effect.sync(() => void world.log.push(`resume ${topic}-${partition}`)),
     subscribe: () => Effect.void,
@@ -120,7 +130,8 @@ const source = (world: World, options: WorldOptions): Source<never> => {
   }
 }
 
-const letterBatch = (value: Buffer | null): Buffer => encodeBatch([{ offset: 0, timestamp: 0n, key: null, value, headers: [] }], { codec: "none" })
+const letterBatch = (value: Buffer | null): Buffer =>
+  encodeBatch([{ offset: 0, timestamp: 0n, key: null, value, headers: [] }], { codec: "none" })
 
 const nothing = (): void => {}
 
@@ -141,10 +152,17 @@ export const makeWorld = (options: WorldOptions): World => {
   const parts: LaneParts<never> = {
     source: source(world, options),
     binding: binding(world, options),
-    placeOf: () => Effect.succeed({ ok: true, rules: { targetTopic: "t", chain, ordered: options.mode === "consumer" } }),
+    placeOf: () =>
+      Effect.succeed({ ok: true, rules: { targetTopic: "t", chain, ordered: options.mode === "consumer" } }),
     ensureOutput: () => Effect.succeed(null),
     deadLetter: options.deadLetters === true
-      ? ({ record, stage }) => ({ topic: `dlq:${stage}`, partition: 0, bytes: letterBatch(record.value), recordCount: 1, offsets: record.offset })
+      ? ({ record, stage }) => ({
+        topic: `dlq:${stage}`,
+        partition: 0,
+        bytes: letterBatch(record.value),
+        recordCount: 1,
+        offsets: record.offset
+      })
       : null,
     onRecordRefused: options.onRecordRefused ?? "block",
     errorsTolerance: options.errorsTolerance ?? "none",

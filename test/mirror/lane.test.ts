@@ -8,7 +8,8 @@ import { delivery, rec, storedBatch } from "./batches.ts"
 import { makeWorld, type World } from "./fakes.ts"
 
 const three = () => delivery([[0, 2]], [storedBatch([rec(0), rec(1), rec(2)])])
-const one = (offset: number, deliveryCount = 1) => delivery([[offset, offset, deliveryCount]], [storedBatch([rec(offset)])])
+const one = (offset: number, deliveryCount = 1) =>
+  delivery([[offset, offset, deliveryCount]], [storedBatch([rec(offset)])])
 
 /** Runs the lane until everything it was given is worked on, and `seconds` more. */
 const run = (world: World, seconds = 1) =>
@@ -25,7 +26,9 @@ const throwing = (offset: number, options: { readonly retriable: boolean; readon
   return {
     name: "strict",
     apply: (record) => {
-      if (record.offset === offset && times-- > 0) throw Object.assign(new Error("cannot"), { retriable: options.retriable })
+      if (record.offset === offset && times-- > 0) {
+        throw Object.assign(new Error("cannot"), { retriable: options.retriable })
+      }
       return record
     }
   }
@@ -43,12 +46,22 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
     Effect.gen(function*() {
       const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: true })] })
       yield* run(world)
-      assert.deepStrictEqual(world.log, ["start", "write v0 v2", "settle 1:release", "commit", "settle 0:accept 2:accept"])
+      assert.deepStrictEqual(world.log, [
+        "start",
+        "write v0 v2",
+        "settle 1:release",
+        "commit",
+        "settle 0:accept 2:accept"
+      ])
     }))
 
   it.effect("near the delivery limit it holds and tries again itself: the group would give the record up", () =>
     Effect.gen(function*() {
-      const world = makeWorld({ deliveries: [[one(1, 4)]], transforms: [throwing(1, { retriable: true, times: 2 })], deliveryLimit: 5 })
+      const world = makeWorld({
+        deliveries: [[one(1, 4)]],
+        transforms: [throwing(1, { retriable: true, times: 2 })],
+        deliveryLimit: 5
+      })
       yield* run(world, 10)
       assert.isFalse(world.log.some((line) => line.includes("release")))
       assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v1"])
@@ -57,23 +70,48 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
 
   it.effect("rejects a record no transform takes, after its dead letter is committed", () =>
     Effect.gen(function*() {
-      const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: false })], deadLetters: true })
+      const world = makeWorld({
+        deliveries: [[three()]],
+        transforms: [throwing(1, { retriable: false })],
+        deadLetters: true
+      })
       yield* run(world)
-      assert.deepStrictEqual(world.log, ["start", "write v0 v2", "write dlq:TRANSFORMATION v1", "commit", "settle 0:accept 1:reject 2:accept"])
+      assert.deepStrictEqual(world.log, [
+        "start",
+        "write v0 v2",
+        "write dlq:TRANSFORMATION v1",
+        "commit",
+        "settle 0:accept 1:reject 2:accept"
+      ])
     }))
 
   it.effect("errors.tolerance all skips and counts it", () =>
     Effect.gen(function*() {
-      const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: false })], errorsTolerance: "all" })
+      const world = makeWorld({
+        deliveries: [[three()]],
+        transforms: [throwing(1, { retriable: false })],
+        errorsTolerance: "all"
+      })
       yield* run(world)
-      assert.deepStrictEqual(world.log, ["start", "write v0 v2", "skipped 1", "commit", "settle 0:accept 1:reject 2:accept"])
+      assert.deepStrictEqual(world.log, [
+        "start",
+        "write v0 v2",
+        "skipped 1",
+        "commit",
+        "settle 0:accept 1:reject 2:accept"
+      ])
     }))
 
   it.effect("errors.tolerance none stops the flow with the reason, and settles nothing of that transaction", () =>
     Effect.gen(function*() {
       const world = makeWorld({ deliveries: [[three()]], transforms: [throwing(1, { retriable: false })] })
       const exit = yield* run(world)
-      assert.isTrue(Exit.isFailure(exit) && /transform "strict" failed on orders-0 offset 1: cannot/.test(String(exit.cause.reasons.map((r) => "error" in r ? r.error : ""))))
+      assert.isTrue(
+        Exit.isFailure(exit) &&
+          /transform "strict" failed on orders-0 offset 1: cannot/.test(
+            String(exit.cause.reasons.map((r) => "error" in r ? r.error : ""))
+          )
+      )
       assert.deepStrictEqual(world.log, ["start", "write v0 v2", "abort"])
     }))
 })
@@ -91,7 +129,10 @@ describe("what the target refuses", () => {
   it.effect("a record it never takes blocks with its offset and the reason, and goes on when the target takes it", () =>
     Effect.gen(function*() {
       let limit = true
-      const world = makeWorld({ deliveries: [[three()], [one(9)]], refuses: (values) => limit && values.includes("v1") ? "records" : null })
+      const world = makeWorld({
+        deliveries: [[three()], [one(9)]],
+        refuses: (values) => limit && values.includes("v1") ? "records" : null
+      })
       const fiber = yield* Effect.forkChild(run(world, 40))
       yield* TestClock.adjust("3 seconds")
       assert.match(world.stalls[0] ?? "", /refuses the record at offset 1: .*MESSAGE_TOO_LARGE/)
@@ -108,7 +149,11 @@ describe("what the target refuses", () => {
   it.effect("in consumer mode later records of the partition wait for it: order is kept", () =>
     Effect.gen(function*() {
       let limit = true
-      const world = makeWorld({ mode: "consumer", deliveries: [[three()], [one(3)]], refuses: (values) => limit && values.includes("v1") ? "records" : null })
+      const world = makeWorld({
+        mode: "consumer",
+        deliveries: [[three()], [one(3)]],
+        refuses: (values) => limit && values.includes("v1") ? "records" : null
+      })
       const fiber = yield* Effect.forkChild(run(world, 40))
       yield* TestClock.adjust("3 seconds")
       assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v0"])
@@ -117,12 +162,16 @@ describe("what the target refuses", () => {
       yield* TestClock.adjust("60 seconds")
       yield* Fiber.await(fiber)
       assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v0", "v1", "v2", "v3"])
-      assert.deepStrictEqual(world.log.filter((line) => line.startsWith("settle")), ["settle 0-2:accept", "settle 3:accept"])
+      assert.deepStrictEqual(world.log.filter((line) => line.startsWith("settle")), [
+        "settle 0-2:accept",
+        "settle 3:accept"
+      ])
     }))
 
   it.effect("by policy it goes to the dead-letter topic, rejected with the rest accepted", () =>
     Effect.gen(function*() {
-      const refuses = (values: ReadonlyArray<string>, topic: string) => topic === "t" && values.includes("v1") ? "records" as const : null
+      const refuses = (values: ReadonlyArray<string>, topic: string) =>
+        topic === "t" && values.includes("v1") ? "records" as const : null
       const world = makeWorld({ deliveries: [[three()]], refuses, deadLetters: true, onRecordRefused: "deadletter" })
       yield* run(world)
       assert.isTrue(world.log.includes("write dlq:TASK_PUT v1"))
@@ -132,7 +181,12 @@ describe("what the target refuses", () => {
   it.effect("a missing right is not a matter of single records: the batch is kept whole and tried again", () =>
     Effect.gen(function*() {
       let allowed = false
-      const world = makeWorld({ deliveries: [[three()]], refuses: () => allowed ? null : "partition", deadLetters: true, onRecordRefused: "deadletter" })
+      const world = makeWorld({
+        deliveries: [[three()]],
+        refuses: () => allowed ? null : "partition",
+        deadLetters: true,
+        onRecordRefused: "deadletter"
+      })
       const fiber = yield* Effect.forkChild(run(world, 40))
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(world.target, [])
@@ -148,7 +202,14 @@ describe("transactions", () => {
     Effect.gen(function*() {
       const world = makeWorld({ deliveries: [[three()]], outcomes: [{ kind: "aborted", reason: "fenced out" }] })
       yield* run(world)
-      assert.deepStrictEqual(world.log.filter((line) => line !== "resume orders-0"), ["start", "write v0 v1 v2", "aborted", "write v0 v1 v2", "commit", "settle 0-2:accept"])
+      assert.deepStrictEqual(world.log.filter((line) => line !== "resume orders-0"), [
+        "start",
+        "write v0 v1 v2",
+        "aborted",
+        "write v0 v1 v2",
+        "commit",
+        "settle 0-2:accept"
+      ])
     }))
 
   it.effect("an unknown one is resolved before anything else", () =>
@@ -160,11 +221,12 @@ describe("transactions", () => {
 
   it.effect("what the binding knows as done is accepted without writing it again", () =>
     Effect.gen(function*() {
-      const triage: World["parts"]["binding"]["triage"] = (ranges) => Effect.succeed({
-        done: ranges.map((r) => ({ ...r, first: 0, last: 1 })),
-        wait: [],
-        ours: ranges.map((r) => ({ ...r, first: 2, last: 2 }))
-      })
+      const triage: World["parts"]["binding"]["triage"] = (ranges) =>
+        Effect.succeed({
+          done: ranges.map((r) => ({ ...r, first: 0, last: 1 })),
+          wait: [],
+          ours: ranges.map((r) => ({ ...r, first: 2, last: 2 }))
+        })
       const world = makeWorld({ deliveries: [[three()]], triage })
       yield* run(world)
       assert.deepStrictEqual(world.log, ["start", "settle 0-1:accept", "write v2", "commit", "settle 2:accept"])
@@ -172,7 +234,10 @@ describe("transactions", () => {
 
   it.effect("a binding that stops ends the lane", () =>
     Effect.gen(function*() {
-      const world = makeWorld({ deliveries: [[one(0)]], binding: { begin: Effect.fail(new BindingStopped({ binding: "ledger", what: "fenced twice" })) } })
+      const world = makeWorld({
+        deliveries: [[one(0)]],
+        binding: { begin: Effect.fail(new BindingStopped({ binding: "ledger", what: "fenced twice" })) }
+      })
       assert.isTrue(Exit.isFailure(yield* run(world)))
     }))
 })

@@ -25,47 +25,61 @@ const partitionsOf = (topics: ReadonlyArray<MirroredTopic>): ReadonlyArray<Topic
   topics.flatMap((t) => Array.from({ length: t.partitions }, (_, partition) => ({ topic: t.source, partition })))
 
 /** Asks every leader at once; a partition that cannot answer now is left out (it is asked again next time). */
-const listFrom = Effect.fnUntraced(function*(source: Cluster, partitions: ReadonlyArray<TopicPartition>, timestamp: number, committed: boolean) {
-  const byLeader = new Map<number, Array<TopicPartition>>()
-  for (const at of partitions) {
-    const leader = (yield* source.leader(at.topic, at.partition)).leader
-    const list = byLeader.get(leader)
-    if (list === undefined) byLeader.set(leader, [at])
-    else list.push(at)
-  }
-  const offsets = new Map<string, number>()
-  for (const [id, list] of byLeader) {
-    const topics = [...new Set(list.map((at) => at.topic))]
-    const answer = yield* source.request({ kind: "broker", id }, listOffsets, {
-      replicaId: -1,
-      isolationLevel: committed ? 1 : 0,
-      topics: topics.map((name) => ({
-        name,
-        partitions: list.filter((at) => at.topic === name).map((at) => ({ partitionIndex: at.partition, timestamp }))
-      }))
-    })
-    for (const topic of answer.topics) {
-      for (const p of topic.partitions) {
-        if (p.errorCode === 0) offsets.set(partitionName(topic.name, p.partitionIndex), p.offset)
-        else {
-          yield* source.invalidate(topic.name)
-          return yield* new BrokerError({ api: "ListOffsets", code: p.errorCode, subject: partitionName(topic.name, p.partitionIndex), detail: null })
+const listFrom = Effect.fnUntraced(
+  function*(source: Cluster, partitions: ReadonlyArray<TopicPartition>, timestamp: number, committed: boolean) {
+    const byLeader = new Map<number, Array<TopicPartition>>()
+    for (const at of partitions) {
+      const leader = (yield* source.leader(at.topic, at.partition)).leader
+      const list = byLeader.get(leader)
+      if (list === undefined) byLeader.set(leader, [at])
+      else list.push(at)
+    }
+    const offsets = new Map<string, number>()
+    for (const [id, list] of byLeader) {
+      const topics = [...new Set(list.map((at) => at.topic))]
+      const answer = yield* source.request({ kind: "broker", id }, listOffsets, {
+        replicaId: -1,
+        isolationLevel: committed ? 1 : 0,
+        topics: topics.map((name) => ({
+          name,
+          partitions: list.filter((at) => at.topic === name).map((at) => ({ partitionIndex: at.partition, timestamp }))
+        }))
+      })
+      for (const topic of answer.topics) {
+        for (const p of topic.partitions) {
+          if (p.errorCode === 0) offsets.set(partitionName(topic.name, p.partitionIndex), p.offset)
+          else {
+            yield* source.invalidate(topic.name)
+            return yield* new BrokerError({
+              api: "ListOffsets",
+              code: p.errorCode,
+              subject: partitionName(topic.name, p.partitionIndex),
+              detail: null
+            })
+          }
         }
       }
     }
+    return offsets as ReadonlyMap<string, number>
   }
-  return offsets as ReadonlyMap<string, number>
-})
+)
 
 /**
  * The end of each partition: the last stable offset under read_committed, else the high watermark. Keys are
  * `topic-partition`.
  */
-export const endOffsets = (source: Cluster, topics: ReadonlyArray<MirroredTopic>, committed: boolean): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+export const endOffsets = (
+  source: Cluster,
+  topics: ReadonlyArray<MirroredTopic>,
+  committed: boolean
+): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
   source.retrying(listFrom(source, partitionsOf(topics), LATEST, committed))
 
 /** The first offset that is still in the log. */
-export const startOffsets = (source: Cluster, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+export const startOffsets = (
+  source: Cluster,
+  topics: ReadonlyArray<MirroredTopic>
+): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
   source.retrying(listFrom(source, partitionsOf(topics), EARLIEST, false))
 
 /** How far a group has come in one partition. */
@@ -82,24 +96,41 @@ export type ProgressMap = ReadonlyMap<string, Progress>
  * has not begun are absent. Gotcha: brokers write the start offset down with the next state change, so at rest it
  * lags behind what is acknowledged; `left` does not.
  */
-export const shareProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ProgressMap, WireError> =>
+export const shareProgress = (
+  source: Cluster,
+  groupId: string,
+  topics: ReadonlyArray<MirroredTopic>
+): Effect.Effect<ProgressMap, WireError> =>
   source.retrying(
     Effect.gen(function*() {
       const answer = yield* source.request({ kind: "group", key: groupId }, describeShareGroupOffsets, {
         groups: [{
           groupId,
-          topics: topics.map((t) => ({ topicName: t.source, partitions: Array.from({ length: t.partitions }, (_, p) => p) }))
+          topics: topics.map((t) => ({
+            topicName: t.source,
+            partitions: Array.from({ length: t.partitions }, (_, p) => p)
+          }))
         }]
       })
       const progress = new Map<string, Progress>()
       for (const group of answer.groups) {
         if (group.errorCode === GROUP_ID_NOT_FOUND) continue
         if (group.errorCode !== 0) {
-          return yield* new BrokerError({ api: "DescribeShareGroupOffsets", code: group.errorCode, subject: `group ${groupId}`, detail: group.errorMessage })
+          return yield* new BrokerError({
+            api: "DescribeShareGroupOffsets",
+            code: group.errorCode,
+            subject: `group ${groupId}`,
+            detail: group.errorMessage
+          })
         }
         for (const topic of group.topics) {
           for (const p of topic.partitions) {
-            if (p.errorCode === 0 && p.startOffset >= 0) progress.set(partitionName(topic.topicName, p.partitionIndex), { position: p.startOffset, left: p.lag >= 0 ? p.lag : null })
+            if (p.errorCode === 0 && p.startOffset >= 0) {
+              progress.set(partitionName(topic.topicName, p.partitionIndex), {
+                position: p.startOffset,
+                left: p.lag >= 0 ? p.lag : null
+              })
+            }
           }
         }
       }
@@ -108,10 +139,15 @@ export const shareProgress = (source: Cluster, groupId: string, topics: Readonly
     { destination: { kind: "group", key: groupId } }
   )
 
-const asNamed = (topics: ReadonlyArray<MirroredTopic>) => topics.map((t) => ({ name: t.source, partitionIndexes: Array.from({ length: t.partitions }, (_, p) => p) }))
+const asNamed = (topics: ReadonlyArray<MirroredTopic>) =>
+  topics.map((t) => ({ name: t.source, partitionIndexes: Array.from({ length: t.partitions }, (_, p) => p) }))
 
 /** The committed position of each partition of a consumer group; partitions without one are absent. */
-export const groupProgress = (source: Cluster, groupId: string, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<ProgressMap, WireError> =>
+export const groupProgress = (
+  source: Cluster,
+  groupId: string,
+  topics: ReadonlyArray<MirroredTopic>
+): Effect.Effect<ProgressMap, WireError> =>
   source.retrying(
     Effect.gen(function*() {
       // Topic ids (version 10) would only have to be turned back into names here.
@@ -122,10 +158,19 @@ export const groupProgress = (source: Cluster, groupId: string, topics: Readonly
       const progress = new Map<string, Progress>()
       const first = answer.groups[0]
       const errorCode = first?.errorCode ?? answer.errorCode
-      if (errorCode !== 0) return yield* new BrokerError({ api: "OffsetFetch", code: errorCode, subject: `group ${groupId}`, detail: null })
+      if (errorCode !== 0) {
+        return yield* new BrokerError({
+          api: "OffsetFetch",
+          code: errorCode,
+          subject: `group ${groupId}`,
+          detail: null
+        })
+      }
       for (const topic of first?.topics ?? answer.topics) {
         for (const p of topic.partitions) {
-          if (p.errorCode === 0 && p.committedOffset >= 0) progress.set(partitionName(topic.name, p.partitionIndex), { position: p.committedOffset, left: null })
+          if (p.errorCode === 0 && p.committedOffset >= 0) {
+            progress.set(partitionName(topic.name, p.partitionIndex), { position: p.committedOffset, left: null })
+          }
         }
       }
       return progress as ProgressMap

@@ -50,7 +50,12 @@ export const selectTopics = (
     if (topic.internal) continue
     const verdict = naming.verdict(topic.name)
     if (verdict.mirrored) {
-      topics.push({ source: topic.name, sourceId: topic.id, target: verdict.target, partitions: topic.partitions.length })
+      topics.push({
+        source: topic.name,
+        sourceId: topic.id,
+        target: verdict.target,
+        partitions: topic.partitions.length
+      })
     } else if (verdict.loop) leftOut.push({ topic: topic.name, reason: verdict.reason })
   }
   return { topics, leftOut }
@@ -62,25 +67,31 @@ export interface TopicWish {
   readonly partitions: number
 }
 
-const create = Effect.fnUntraced(function*(target: Cluster, wishes: ReadonlyArray<TopicWish>, replicationFactor: number) {
-  if (wishes.length === 0) return new Map<string, string>()
-  const answer = yield* target.request({ kind: "controller" }, createTopics, {
-    topics: wishes.map((wish) => ({
-      name: wish.name,
-      numPartitions: wish.partitions,
-      replicationFactor,
-      assignments: [],
-      configs: []
-    })),
-    timeoutMs: CREATE_TIMEOUT_MS
-  }, { timeoutMs: CREATE_TIMEOUT_MS * 2 })
-  const refused = new Map<string, string>()
-  for (const topic of answer.topics) {
-    if (topic.errorCode === 0 || topic.errorCode === TOPIC_ALREADY_EXISTS) continue
-    refused.set(topic.name, new BrokerError({ api: "CreateTopics", code: topic.errorCode, subject: topic.name, detail: topic.errorMessage }).message)
+const create = Effect.fnUntraced(
+  function*(target: Cluster, wishes: ReadonlyArray<TopicWish>, replicationFactor: number) {
+    if (wishes.length === 0) return new Map<string, string>()
+    const answer = yield* target.request({ kind: "controller" }, createTopics, {
+      topics: wishes.map((wish) => ({
+        name: wish.name,
+        numPartitions: wish.partitions,
+        replicationFactor,
+        assignments: [],
+        configs: []
+      })),
+      timeoutMs: CREATE_TIMEOUT_MS
+    }, { timeoutMs: CREATE_TIMEOUT_MS * 2 })
+    const refused = new Map<string, string>()
+    for (const topic of answer.topics) {
+      if (topic.errorCode === 0 || topic.errorCode === TOPIC_ALREADY_EXISTS) continue
+      refused.set(
+        topic.name,
+        new BrokerError({ api: "CreateTopics", code: topic.errorCode, subject: topic.name, detail: topic.errorMessage })
+          .message
+      )
+    }
+    return refused
   }
-  return refused
-})
+)
 
 const grow = Effect.fnUntraced(function*(target: Cluster, wishes: ReadonlyArray<TopicWish>) {
   if (wishes.length === 0) return new Map<string, string>()
@@ -92,7 +103,15 @@ const grow = Effect.fnUntraced(function*(target: Cluster, wishes: ReadonlyArray<
   const refused = new Map<string, string>()
   for (const topic of answer.results) {
     if (topic.errorCode === 0) continue
-    refused.set(topic.name, new BrokerError({ api: "CreatePartitions", code: topic.errorCode, subject: topic.name, detail: topic.errorMessage }).message)
+    refused.set(
+      topic.name,
+      new BrokerError({
+        api: "CreatePartitions",
+        code: topic.errorCode,
+        subject: topic.name,
+        detail: topic.errorMessage
+      }).message
+    )
   }
   return refused
 })
@@ -101,25 +120,33 @@ const grow = Effect.fnUntraced(function*(target: Cluster, wishes: ReadonlyArray<
  * Brings every wish about: creates what is missing, grows what is too small, and waits until each partition has a
  * leader. Gives the wishes that were refused, with the broker's reason.
  */
-export const ensureTopics = Effect.fn("ensureTopics")(function*(target: Cluster, wishes: ReadonlyArray<TopicWish>, replicationFactor: number) {
-  const known = yield* target.retrying(target.topics(wishes.map((wish) => wish.name)))
-  const missing = wishes.filter((wish) => !known.has(wish.name))
-  const small = wishes.filter((wish) => (known.get(wish.name)?.partitions.length ?? wish.partitions) < wish.partitions)
-  if (missing.length === 0 && small.length === 0) return new Map<string, string>()
-  const refused = yield* target.retrying(create(target, missing, replicationFactor), { destination: { kind: "controller" } })
-  for (const [topic, reason] of yield* target.retrying(grow(target, small), { destination: { kind: "controller" } })) {
-    // Somebody else may have grown it in the meantime: then there is nothing to complain of.
-    const now = (yield* target.retrying(target.topics([topic]))).get(topic)
-    const wish = small.find((w) => w.name === topic)
-    if ((now?.partitions.length ?? 0) < (wish?.partitions ?? 0)) refused.set(topic, reason)
+export const ensureTopics = Effect.fn("ensureTopics")(
+  function*(target: Cluster, wishes: ReadonlyArray<TopicWish>, replicationFactor: number) {
+    const known = yield* target.retrying(target.topics(wishes.map((wish) => wish.name)))
+    const missing = wishes.filter((wish) => !known.has(wish.name))
+    const small = wishes.filter((wish) =>
+      (known.get(wish.name)?.partitions.length ?? wish.partitions) < wish.partitions
+    )
+    if (missing.length === 0 && small.length === 0) return new Map<string, string>()
+    const refused = yield* target.retrying(create(target, missing, replicationFactor), {
+      destination: { kind: "controller" }
+    })
+    for (
+      const [topic, reason] of yield* target.retrying(grow(target, small), { destination: { kind: "controller" } })
+    ) {
+      // Somebody else may have grown it in the meantime: then there is nothing to complain of.
+      const now = (yield* target.retrying(target.topics([topic]))).get(topic)
+      const wish = small.find((w) => w.name === topic)
+      if ((now?.partitions.length ?? 0) < (wish?.partitions ?? 0)) refused.set(topic, reason)
+    }
+    for (const wish of [...missing, ...small]) {
+      if (refused.has(wish.name)) continue
+      yield* target.invalidate(wish.name)
+      yield* target.leader(wish.name, wish.partitions - 1)
+    }
+    return refused
   }
-  for (const wish of [...missing, ...small]) {
-    if (refused.has(wish.name)) continue
-    yield* target.invalidate(wish.name)
-    yield* target.leader(wish.name, wish.partitions - 1)
-  }
-  return refused
-})
+)
 
 /** Finds the flow's topics on the source and makes their places on the target. */
 export const refreshTopics = Effect.fn("refreshTopics")(function*(
@@ -129,7 +156,11 @@ export const refreshTopics = Effect.fn("refreshTopics")(function*(
   replicationFactor: number
 ): Effect.fn.Return<TopicsFound, WireError> {
   const selected = selectTopics(yield* source.retrying(source.allTopics), naming)
-  const refused = yield* ensureTopics(target, selected.topics.map((t) => ({ name: t.target, partitions: t.partitions })), replicationFactor)
+  const refused = yield* ensureTopics(
+    target,
+    selected.topics.map((t) => ({ name: t.target, partitions: t.partitions })),
+    replicationFactor
+  )
   return {
     topics: selected.topics.filter((t) => !refused.has(t.target)),
     problems: selected.topics.flatMap((t) => {

@@ -55,7 +55,10 @@ export class Flights {
   }
 
   /** The position that may be committed after a settlement: the end of the settled part without a hole; null when it does not move. */
-  settle(piece: Piece, settlements: ReadonlyArray<Settlement>): { readonly offset: number; readonly leaderEpoch: number } | null {
+  settle(
+    piece: Piece,
+    settlements: ReadonlyArray<Settlement>
+  ): { readonly offset: number; readonly leaderEpoch: number } | null {
     piece.settled = union(piece.settled, rangeSet(settlements))
     const flight = this.#flights.get(keyOf(piece.fetched))
     if (flight === undefined || flight.pieces[0] !== piece) return null
@@ -94,7 +97,9 @@ export class Flights {
   }
 }
 
-export const makeGroupSource = (options: GroupSourceOptions): Effect.Effect<Source<GroupError>, GroupError | SettingsError, Scope.Scope> =>
+export const makeGroupSource = (
+  options: GroupSourceOptions
+): Effect.Effect<Source<GroupError>, GroupError | SettingsError, Scope.Scope> =>
   Effect.gen(function*() {
     const flights = new Flights()
     // The lane's round ends by itself; the consumer bounds this wait.
@@ -123,12 +128,30 @@ export const makeGroupSource = (options: GroupSourceOptions): Effect.Effect<Sour
       token: flights.add(fetched)
     })
 
+    /** In order. A gap that was gone over has nothing to write: its position is committed once all before it is settled. */
+    const deliver = (pieces: ReadonlyArray<Fetched>): Effect.Effect<ReadonlyArray<Delivery>> => {
+      const deliveries: Array<Delivery> = []
+      const passed: Array<Parameters<typeof consumer.commit>[0][number]> = []
+      for (const fetched of pieces) {
+        if (fetched.next > fetched.first) {
+          deliveries.push(toDelivery(fetched))
+          continue
+        }
+        const { generation, partition, topic } = fetched
+        const position = flights.settle(flights.add(fetched), [])
+        if (position !== null) passed.push({ topic, partition, generation, ...position })
+      }
+      return Effect.as(consumer.commit(passed), deliveries)
+    }
+
     const settle = (delivery: Delivery, settlements: ReadonlyArray<Settlement>): Effect.Effect<Settled> =>
       Effect.gen(function*() {
         const piece = delivery.token as Piece
         const count = settlements.reduce((sum, s) => sum + s.last - s.first + 1, 0)
         const { generation, partition, topic } = piece.fetched
-        if (!flights.owns(piece)) return { confirmed: 0, refused: count, reason: "the partition is another member's now" }
+        if (!flights.owns(piece)) {
+          return { confirmed: 0, refused: count, reason: "the partition is another member's now" }
+        }
         const position = flights.settle(piece, settlements)
         if (position !== null) yield* consumer.commit([{ topic, partition, generation, ...position }])
         return { confirmed: count, refused: 0, reason: null }
@@ -136,10 +159,7 @@ export const makeGroupSource = (options: GroupSourceOptions): Effect.Effect<Sour
 
     return {
       mode: "consumer",
-      poll: Effect.map(
-        consumer.poll({ maxWaitMs: options.maxWaitMs, maxBytes: options.maxBytes }),
-        (pieces) => pieces.filter((piece) => piece.next > piece.first).map(toDelivery)
-      ),
+      poll: Effect.flatMap(consumer.poll({ maxWaitMs: options.maxWaitMs, maxBytes: options.maxBytes }), deliver),
       settle,
       pause: (topic, partition) =>
         Effect.suspend(() => {

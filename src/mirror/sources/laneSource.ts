@@ -38,19 +38,31 @@ const MAX_BYTES_A_POLL = 8 * 1024 * 1024
 const tellShareEvent = (log: Log) => (event: ShareEvent): void => {
   switch (event.kind) {
     case "joined":
-      return log(event.again ? "info" : "debug", event.again ? "joined the share group again" : "joined the share group")
+      return log(
+        event.again ? "info" : "debug",
+        event.again ? "joined the share group again" : "joined the share group"
+      )
     case "fenced":
       return log("warn", `the share group no longer knows this member: ${event.why}`)
     case "assigned":
       return log("debug", `assigned ${event.partitions} partitions`)
     case "sessionLost":
-      return log(event.heldLost > 0 ? "warn" : "debug", `share session with broker ${event.broker} lost, ${event.heldLost} records of it will be delivered again: ${event.why}`)
+      return log(
+        event.heldLost > 0 ? "warn" : "debug",
+        `share session with broker ${event.broker} lost, ${event.heldLost} records of it will be delivered again: ${event.why}`
+      )
     case "lost":
-      return log("warn", `${event.topic}-${event.partition}: ${format(event.ranges)} will be delivered again: ${event.why}`)
+      return log(
+        "warn",
+        `${event.topic}-${event.partition}: ${format(event.ranges)} will be delivered again: ${event.why}`
+      )
     case "renewed":
       return log("debug", `renewed the locks of ${event.records} records on broker ${event.broker}`)
     case "renewalUnavailable":
-      return log("warn", `broker ${event.broker} does not renew acquisition locks (${event.why}): a target that is slower than the lock means duplicates`)
+      return log(
+        "warn",
+        `broker ${event.broker} does not renew acquisition locks (${event.why}): a target that is slower than the lock means duplicates`
+      )
     case "partitionProblem":
       return log("warn", `${event.topic}-${event.partition}: ${event.why}`)
     case "acknowledged":
@@ -82,7 +94,11 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
     return yield* makeGroupSource({
       consumer: {
         cluster: options.cluster,
-        settings: { ...options.settings, "auto.offset.reset": flow.autoOffsetReset, "isolation.level": flow.isolationLevel },
+        settings: {
+          ...options.settings,
+          "auto.offset.reset": flow.autoOffsetReset,
+          "isolation.level": flow.isolationLevel
+        },
         groupId: flow.groupId,
         protocol: membership,
         onSourceGap: flow.onSourceGap,
@@ -105,7 +121,12 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
     })
   })
 
-export const makeLaneSource = (options: LaneSourceOptions): Effect.Effect<Source<LaneSourceError>, LaneSourceError, Scope.Scope> => {
-  const maxBytes = Math.min(MAX_BYTES_A_POLL, Math.max(1, Math.floor(options.flow.maxInFlightBytes / options.flow.tasksMax)))
+export const makeLaneSource = (
+  options: LaneSourceOptions
+): Effect.Effect<Source<LaneSourceError>, LaneSourceError, Scope.Scope> => {
+  const maxBytes = Math.min(
+    MAX_BYTES_A_POLL,
+    Math.max(1, Math.floor(options.flow.maxInFlightBytes / options.flow.tasksMax))
+  )
   return options.flow.groupProtocol.value === "share" ? shareSource(options, maxBytes) : groupSource(options, maxBytes)
 }

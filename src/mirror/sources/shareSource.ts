@@ -3,7 +3,13 @@
  * settlements are acknowledgements. Locks of what is not settled are renewed by the consumer.
  */
 import { Effect, type Scope } from "effect"
-import { type Acquired, type AckResult, makeShareConsumer, type ShareConsumerSettings, type ShareEvent } from "../../share/consumer.ts"
+import {
+  type Acquired,
+  type AckResult,
+  makeShareConsumer,
+  type ShareConsumerSettings,
+  type ShareEvent
+} from "../../share/consumer.ts"
 import type { ShareError } from "../../share/errors.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { overlaps } from "../../wire/ranges.ts"
@@ -46,9 +52,12 @@ export const settledBy = (results: ReadonlyArray<AckResult>): Settled => {
   return { confirmed, refused, reason }
 }
 
-const count = (settlements: ReadonlyArray<Settlement>): number => settlements.reduce((sum, s) => sum + s.last - s.first + 1, 0)
+const count = (settlements: ReadonlyArray<Settlement>): number =>
+  settlements.reduce((sum, s) => sum + s.last - s.first + 1, 0)
 
-export const makeShareSource = (options: ShareSourceOptions): Effect.Effect<Source<ShareError | WireError>, ShareError | WireError, Scope.Scope> =>
+export const makeShareSource = (
+  options: ShareSourceOptions
+): Effect.Effect<Source<ShareError | WireError>, ShareError | WireError, Scope.Scope> =>
   Effect.gen(function*() {
     const implicit = options.consumer.mode === "implicit"
     const consumer = yield* makeShareConsumer({ ...options.consumer, onEvent: options.onEvent })

@@ -28,7 +28,10 @@ const buildPredicate = Effect.fnUntraced(function*(spec: PredicateSpec) {
   const where = `predicates.${spec.name}`
   const made = makePredicate(spec.type, spec.params)
   if (made === null) {
-    return yield* new TransformConfigError({ where: `${where}.type`, what: `is "${spec.type}"; allowed: ${predicateTypes.join(", ")}` })
+    return yield* new TransformConfigError({
+      where: `${where}.type`,
+      what: `is "${spec.type}"; allowed: ${predicateTypes.join(", ")}`
+    })
   }
   if (!made.ok) return yield* wrongParameter(where, made.problem)
   return made.value
@@ -41,7 +44,10 @@ const buildOne = Effect.fnUntraced(function*(spec: TransformSpec) {
   else {
     const made = makeBuiltin(spec.name, spec.type, spec.params)
     if (made === null) {
-      return yield* new TransformConfigError({ where: `${where}.type`, what: `is "${spec.type}"; allowed: ${builtinTypes.join(", ")}, module` })
+      return yield* new TransformConfigError({
+        where: `${where}.type`,
+        what: `is "${spec.type}"; allowed: ${builtinTypes.join(", ")}, module`
+      })
     }
     if (!made.ok) return yield* wrongParameter(where, made.problem)
     transform = made.value

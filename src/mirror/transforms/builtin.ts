@@ -10,10 +10,17 @@ export interface ParameterProblem {
   readonly value: string | null
   readonly allowed: string
 }
-export type Built<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: ParameterProblem }
+export type Built<T> = { readonly ok: true; readonly value: T } | {
+  readonly ok: false
+  readonly problem: ParameterProblem
+}
 export type Parameters = ReadonlyMap<string, string>
 
-const bad = (parameter: string, value: string | undefined, allowed: string): { readonly ok: false; readonly problem: ParameterProblem } => ({
+const bad = (
+  parameter: string,
+  value: string | undefined,
+  allowed: string
+): { readonly ok: false; readonly problem: ParameterProblem } => ({
   ok: false,
   problem: { parameter, value: value ?? null, allowed }
 })
@@ -31,13 +38,17 @@ const insertHeader = (name: string, parameters: Parameters): Built<Transform> =>
   return built({ name, apply: (record) => withHeaders(record, [...record.headers, added]) })
 }
 
-const list = (text: string | undefined): ReadonlyArray<string> => (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "")
+const list = (text: string | undefined): ReadonlyArray<string> =>
+  (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "")
 
 /** Connect's DropHeaders: removes every header with one of the keys. */
 const dropHeaders = (name: string, parameters: Parameters): Built<Transform> => {
   const keys = list(parameters.get("headers")).map((key) => Buffer.from(key))
   if (keys.length === 0) return bad("headers", parameters.get("headers"), "header keys, separated by commas")
-  return built({ name, apply: (record) => withHeaders(record, record.headers.filter((h) => !keys.some((key) => key.equals(h.key)))) })
+  return built({
+    name,
+    apply: (record) => withHeaders(record, record.headers.filter((h) => !keys.some((key) => key.equals(h.key))))
+  })
 }
 
 /** Renames every header `from` to `to`, in place: the order of headers stays. `headers` pairs as "old:new,old2:new2" are taken too. */
@@ -47,15 +58,23 @@ const renameHeader = (name: string, parameters: Parameters): Built<Transform> =>
   const to = parameters.get("to")
   if (from !== undefined && to !== undefined) pairs.push([from, to])
   if (pairs.length === 0 || pairs.some((pair) => pair.length !== 2 || pair.includes(""))) {
-    return bad("renames", parameters.get("renames"), "old:new pairs, separated by commas (or the parameters from and to)")
+    return bad(
+      "renames",
+      parameters.get("renames"),
+      "old:new pairs, separated by commas (or the parameters from and to)"
+    )
   }
   const renames = pairs.map(([old, now]) => ({ old: Buffer.from(old as string), now: Buffer.from(now as string) }))
   return built({
     name,
-    apply: (record) => withHeaders(record, record.headers.map((h) => {
-      const rename = renames.find((r) => r.old.equals(h.key))
-      return rename === undefined ? h : { key: rename.now, value: h.value }
-    }))
+    apply: (record) =>
+      withHeaders(
+        record,
+        record.headers.map((h) => {
+          const rename = renames.find((r) => r.old.equals(h.key))
+          return rename === undefined ? h : { key: rename.now, value: h.value }
+        })
+      )
   })
 }
 
@@ -64,7 +83,9 @@ const regexRouter = (name: string, parameters: Parameters): Built<Transform> => 
   const pattern = parameters.get("regex")
   const replacement = parameters.get("replacement")
   if (pattern === undefined) return bad("regex", pattern, "a regular expression")
-  if (replacement === undefined) return bad("replacement", replacement, "the new topic name, $1 standing for the first group")
+  if (replacement === undefined) {
+    return bad("replacement", replacement, "the new topic name, $1 standing for the first group")
+  }
   let regex: RegExp
   try {
     regex = new RegExp(`^(?:${pattern})$`)

@@ -14,7 +14,8 @@ export interface TransformChain {
 }
 
 const isRetriable = (error: Error): boolean =>
-  ("retriable" in error && error.retriable === true) || error.name === "RetriableError" || error.name === "RetriableException"
+  ("retriable" in error && error.retriable === true) || error.name === "RetriableError" ||
+  error.name === "RetriableException"
 
 const failed = (transform: string, thrown: unknown): TransformOutcome => {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))

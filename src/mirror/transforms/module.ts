@@ -61,18 +61,26 @@ const asHeader = (header: unknown): Header => {
     throw new TypeError("returned a header that is not { key: string, value: Buffer | null }")
   }
   const original = raw in header ? header[raw] : undefined
-  const key = Buffer.isBuffer(original) && original.toString("utf8") === header.key ? original : Buffer.from(header.key, "utf8")
+  const key = Buffer.isBuffer(original) && original.toString("utf8") === header.key
+    ? original
+    : Buffer.from(header.key, "utf8")
   return { key, value: asBytes("value" in header ? header.value ?? null : null, `the value of header "${header.key}"`) }
 }
 
 const fromUser = (result: unknown, record: MirrorRecord, given: UserRecord): MirrorRecord | null => {
   if (result === null) return null
-  if (typeof result !== "object") throw new TypeError(`returned ${result === undefined ? "nothing" : `a ${typeof result}`}; allowed are a record or null`)
+  if (typeof result !== "object") {
+    throw new TypeError(
+      `returned ${result === undefined ? "nothing" : `a ${typeof result}`}; allowed are a record or null`
+    )
+  }
   const next = { ...given, ...(result as Partial<UserRecord>) }
   if (typeof next.topic !== "string" || next.topic === "") throw new TypeError("returned a topic that is not a name")
   if (!Array.isArray(next.headers)) throw new TypeError("returned headers that are not a list")
   // A timestamp nobody touched keeps all its 64 bits.
-  const timestamp = next.timestamp === given.timestamp && given.timestamp === Number(record.timestamp) ? record.timestamp : BigInt(Math.trunc(next.timestamp))
+  const timestamp = next.timestamp === given.timestamp && given.timestamp === Number(record.timestamp)
+    ? record.timestamp
+    : BigInt(Math.trunc(next.timestamp))
   return {
     topic: next.topic,
     partition: record.partition,
@@ -88,7 +96,12 @@ const fromUser = (result: unknown, record: MirrorRecord, given: UserRecord): Mir
 export const loadModuleTransform = Effect.fn("loadModuleTransform")(function*(name: string, path: string) {
   const loaded = yield* Effect.tryPromise({
     try: () => import(pathToFileURL(path).href) as Promise<Record<string, unknown>>,
-    catch: (cause) => new TransformModuleError({ transform: name, path, what: `cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}` })
+    catch: (cause) =>
+      new TransformModuleError({
+        transform: name,
+        path,
+        what: `cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`
+      })
   })
   const given = typeof loaded["transform"] === "function" ? loaded["transform"] : loaded["default"]
   if (typeof given !== "function") {
