@@ -1,0 +1,40 @@
+/** Every API that is offered. */
+import type { TxnShareDraft } from "../model/state.ts"
+import { makeApiVersionsHandler } from "./apiVersions.ts"
+import { fetchHandler } from "./fetch.ts"
+import { findCoordinatorHandler } from "./findCoordinator.ts"
+import type { Handler } from "./handler.ts"
+import { metadataHandler } from "./metadata.ts"
+import { produceHandler } from "./produce.ts"
+import { shareAcknowledgeHandler } from "./shareAcknowledge.ts"
+import { shareFetchHandler } from "./shareFetch.ts"
+import { shareGroupDescribeHandler, shareGroupHeartbeatHandler } from "./shareGroups.ts"
+import { alterShareGroupOffsetsHandler, deleteShareGroupOffsetsHandler, describeShareGroupOffsetsHandler } from "./shareOffsets.ts"
+import { addOffsetsToTxnHandler, addPartitionsToTxnHandler, endTxnHandler, initProducerIdHandler } from "./transactions.ts"
+import { txnShareAcknowledgeAHandler, txnShareAcknowledgeBHandler } from "./txnShareAcknowledge.ts"
+
+const always: ReadonlyArray<Handler> = [
+  addOffsetsToTxnHandler,
+  addPartitionsToTxnHandler,
+  alterShareGroupOffsetsHandler,
+  deleteShareGroupOffsetsHandler,
+  describeShareGroupOffsetsHandler,
+  endTxnHandler,
+  fetchHandler,
+  findCoordinatorHandler,
+  initProducerIdHandler,
+  metadataHandler,
+  produceHandler,
+  shareAcknowledgeHandler,
+  shareFetchHandler,
+  shareGroupDescribeHandler,
+  shareGroupHeartbeatHandler
+]
+
+/** By API key. */
+export const makeHandlers = (draft: TxnShareDraft): ReadonlyMap<number, Handler> => {
+  const drafts = { off: [], A: [txnShareAcknowledgeAHandler], B: [txnShareAcknowledgeBHandler] }[draft]
+  const offered: Array<Handler> = [...always, ...drafts]
+  offered.push(makeApiVersionsHandler(() => offered))
+  return new Map(offered.map((entry) => [entry.api.key, entry]))
+}
