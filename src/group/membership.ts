@@ -13,10 +13,19 @@
  *   (un)assign. While the client closes, its unassign must come at once or close() waits for ever.
  * - commitCb's callback means "sent"; the broker's word comes as an offset_commit_cb while consume is called.
  */
-import Kafka from "@confluentinc/kafka-javascript"
 import { Deferred, Effect, Queue, type Scope } from "effect"
 import { MembershipError } from "./errors.ts"
-import { partitionKey, type Position, type TopicPartition } from "./position.ts"
+import {
+  codeOf,
+  type MemberEvent,
+  type NativeError,
+  NativeMember,
+  NOT_CONNECTED,
+  plain,
+  signature,
+  TIMED_OUT
+} from "./nativeMember.ts"
+import type { Position, TopicPartition } from "./position.ts"
 
 /** A committed position with the words that were committed beside it. */
 export interface CommittedPosition extends Position {
@@ -68,151 +77,7 @@ export type MakeMembership = (
   handlers: MembershipHandlers
 ) => Effect.Effect<Membership, MembershipError, Scope.Scope>
 
-interface NativeError {
-  readonly code?: number
-  readonly message?: string
-}
-interface NativePosition extends TopicPartition {
-  readonly offset?: number
-  readonly leaderEpoch?: number
-  readonly metadata?: string | null
-}
-/** What we use of the native consumer; its own types lack half of it. */
-interface NativeConsumer {
-  on(event: string, listener: (data: unknown) => void): unknown
-  connect(
-    options: { readonly allTopics: boolean; readonly timeout: number },
-    done: (error: NativeError | null) => void
-  ): unknown
-  disconnect(done: () => void): unknown
-  isConnected(): boolean
-  subscribe(topics: ReadonlyArray<string>): unknown
-  unsubscribe(): unknown
-  assign(partitions: ReadonlyArray<NativePosition>): unknown
-  unassign(): unknown
-  incrementalAssign(partitions: ReadonlyArray<NativePosition>): unknown
-  incrementalUnassign(partitions: ReadonlyArray<NativePosition>): unknown
-  pause(partitions: ReadonlyArray<TopicPartition>): unknown
-  assignmentLost(): boolean
-  rebalanceProtocol(): string
-  setDefaultConsumeTimeout(timeoutMs: number): void
-  consume(count: number, done: (error: NativeError | null) => void): void
-  commitCb(positions: ReadonlyArray<NativePosition>, done: (error: NativeError | null) => void): unknown
-  committed(
-    partitions: ReadonlyArray<TopicPartition>,
-    timeoutMs: number,
-    done: (error: NativeError | null, positions: ReadonlyArray<NativePosition>) => void
-  ): unknown
-}
-
-const ASSIGN_PARTITIONS = -175
-const TIMED_OUT = -185
-/**
- * Errors of the client that do not pass by themselves: rights, group settings, protocol, authentication, fenced,
- * fatal. Everything else it reports (brokers down, topics that vanish) it also heals, and is a debug line.
- */
-const LASTING: ReadonlySet<number> = new Set([23, 24, 26, 29, 30, 31, 35, 58, 60, 69, 81, 82, 112, -150, -165, -169])
-
-type Event =
-  | { readonly kind: "assigned" | "revoked" | "lost"; readonly partitions: ReadonlyArray<TopicPartition> }
-  | { readonly kind: "failed"; readonly error: MembershipError }
-  | { readonly kind: "log"; readonly text: string }
-
-const plain = (partitions: ReadonlyArray<TopicPartition>): ReadonlyArray<TopicPartition> =>
-  partitions.map(({ partition, topic }) => ({ topic, partition }))
-/** What a commit is recognised by when its outcome comes back. */
-const signature = (positions: ReadonlyArray<NativePosition>): string =>
-  positions.map((p) => `${partitionKey(p)}=${p.offset}`).sort().join(" ")
-
-/** One native consumer and its callbacks, turned into events of a queue. Synchronous; throws nothing. */
-class Client {
-  readonly native: NativeConsumer
-  readonly events: Queue.Queue<Event>
-  readonly groupId: string
-  readonly waiting = new Map<string, Deferred.Deferred<void, MembershipError>>()
-  closing = false
-
-  constructor(options: MembershipOptions, events: Queue.Queue<Event>) {
-    this.groupId = options.groupId
-    this.events = events
-    const conf = {
-      ...options.conf,
-      rebalance_cb: (error: NativeError | undefined, partitions: ReadonlyArray<TopicPartition>) =>
-        this.#rebalance(error, partitions),
-      offset_commit_cb: (error: NativeError | undefined, positions: ReadonlyArray<NativePosition>) =>
-        this.#committed(error, positions)
-    }
-    this.native = new Kafka.KafkaConsumer(conf as never, {}) as unknown as NativeConsumer
-    this.native.setDefaultConsumeTimeout(0)
-    this.native.on("event.error", (error) => this.report("poll", error as NativeError))
-    this.native.on("error", (error) => this.report("poll", error as NativeError))
-    this.native.on(
-      "event.log",
-      (line) => this.#offer({ kind: "log", text: String((line as { message?: unknown }).message) })
-    )
-  }
-
-  error(operation: string, error: unknown): MembershipError {
-    const { code = -1, message = String(error) } = (error ?? {}) as NativeError
-    return new MembershipError({
-      operation,
-      groupId: this.groupId,
-      code: Number.isInteger(code) ? code : -1,
-      what: message
-    })
-  }
-
-  /** An error that the client came up with by itself. */
-  report(operation: string, error: NativeError): void {
-    const known = this.error(operation, error)
-    this.#offer(LASTING.has(known.code) ? { kind: "failed", error: known } : { kind: "log", text: known.message })
-  }
-
-  #offer(event: Event): void {
-    Queue.offerUnsafe(this.events, event)
-  }
-
-  #rebalance(error: NativeError | undefined, partitions: ReadonlyArray<TopicPartition>): void {
-    try {
-      if (error?.code === ASSIGN_PARTITIONS) return this.#assign(plain(partitions))
-      const lost = this.native.assignmentLost()
-      if (!lost && !this.closing) return this.#offer({ kind: "revoked", partitions: plain(partitions) })
-      this.giveUp(partitions)
-      if (lost) this.#offer({ kind: "lost", partitions: plain(partitions) })
-    } catch (cause) {
-      this.report("assign", cause as NativeError)
-    }
-  }
-
-  #assign(partitions: ReadonlyArray<TopicPartition>): void {
-    // An explicit offset spares the client its own look-up of committed offsets, whose answer nobody needs.
-    const positions = partitions.map((at) => ({ ...at, offset: 0 }))
-    if (this.native.rebalanceProtocol() === "COOPERATIVE") this.native.incrementalAssign(positions)
-    else this.native.assign(positions)
-    if (partitions.length === 0) return
-    this.native.pause(partitions)
-    this.#offer({ kind: "assigned", partitions })
-  }
-
-  /** Tells the group that these are free. */
-  giveUp(partitions: ReadonlyArray<TopicPartition>): void {
-    if (this.native.rebalanceProtocol() === "COOPERATIVE") this.native.incrementalUnassign(plain(partitions))
-    else this.native.unassign()
-  }
-
-  #committed(error: NativeError | undefined, positions: ReadonlyArray<NativePosition>): void {
-    const key = signature(positions)
-    const waiting = this.waiting.get(key)
-    if (waiting === undefined) return
-    this.waiting.delete(key)
-    Deferred.doneUnsafe(
-      waiting,
-      error?.code === undefined || error.code === 0 ? Effect.void : Effect.fail(this.error("commit", error))
-    )
-  }
-}
-
-const subscribe = (client: Client) => (topics: ReadonlyArray<string>): Effect.Effect<void, MembershipError> =>
+const subscribe = (client: NativeMember) => (topics: ReadonlyArray<string>): Effect.Effect<void, MembershipError> =>
   Effect.try({
     try: () => {
       if (topics.length === 0) client.native.unsubscribe()
@@ -221,14 +86,14 @@ const subscribe = (client: Client) => (topics: ReadonlyArray<string>): Effect.Ef
     catch: (cause) => client.error("subscribe", cause)
   })
 
-const late = (client: Client, operation: string, timeoutMs: number) =>
+const late = (client: NativeMember, operation: string, timeoutMs: number) =>
   Effect.timeoutOrElse({
     duration: timeoutMs,
     orElse: () => Effect.fail(client.error(operation, { code: TIMED_OUT, message: `no answer within ${timeoutMs} ms` }))
   })
 
 const commit =
-  (client: Client) =>
+  (client: NativeMember) =>
   (positions: ReadonlyArray<CommittedPosition>, timeoutMs: number): Effect.Effect<void, MembershipError> =>
     Effect.suspend(() => {
       const key = signature(positions)
@@ -250,7 +115,7 @@ const commit =
       )
     })
 
-const committed = (client: Client) =>
+const committed = (client: NativeMember) =>
 (
   partitions: ReadonlyArray<TopicPartition>,
   timeoutMs: number
@@ -262,9 +127,9 @@ const committed = (client: Client) =>
         // A partition with an error comes as an Error in its place; taken for "no offset", it would start over.
         const wrong = positions.find((p) => p instanceof Error)
         if (wrong !== undefined) {
-          return resume(
-            Effect.fail(client.error("committed", { code: TIMED_OUT, message: (wrong as unknown as Error).message }))
-          )
+          const { message } = wrong as unknown as Error
+          const known = codeOf(message)
+          return resume(Effect.fail(client.error("committed", { code: known === -1 ? TIMED_OUT : known, message })))
         }
         resume(Effect.succeed(positions.flatMap((p) =>
           typeof p.offset === "number" && p.offset >= 0
@@ -283,8 +148,10 @@ const committed = (client: Client) =>
     }
   }).pipe(late(client, "committed", timeoutMs + 1_000))
 
-const connect = (client: Client, timeoutMs: number): Effect.Effect<void, MembershipError> =>
+const connect = (client: NativeMember, timeoutMs: number): Effect.Effect<void, MembershipError> =>
   Effect.callback<void, MembershipError>((resume) => {
+    // The client would try a wrong password until its time is up.
+    client.onLasting = (error) => resume(Effect.fail(error))
     try {
       client.native.connect({ allTopics: false, timeout: timeoutMs }, (error) => {
         // Closed while it connected: nobody is there any more to end it.
@@ -294,9 +161,12 @@ const connect = (client: Client, timeoutMs: number): Effect.Effect<void, Members
     } catch (cause) {
       resume(Effect.fail(client.error("connect", cause)))
     }
-  }).pipe(late(client, "connect", timeoutMs + 1_000))
+  }).pipe(
+    late(client, "connect", timeoutMs + 1_000),
+    Effect.ensuring(Effect.sync(() => void (client.onLasting = null)))
+  )
 
-const disconnect = (client: Client, timeoutMs: number): Effect.Effect<void> =>
+const disconnect = (client: NativeMember, timeoutMs: number): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     client.closing = true
     if (!client.native.isConnected()) return resume(Effect.void)
@@ -314,11 +184,11 @@ const disconnect = (client: Client, timeoutMs: number): Effect.Effect<void> =>
   }))
 
 /** Serves the client's queue: rebalances, commit outcomes and errors arrive only while this is called. */
-const keepAlive = (client: Client, intervalMs: number): Effect.Effect<never> =>
+const keepAlive = (client: NativeMember, intervalMs: number): Effect.Effect<never> =>
   Effect.callback<void>((resume) => {
     try {
       client.native.consume(1, (error) => {
-        if (error) client.report("poll", error)
+        if (error && error.code !== NOT_CONNECTED) client.report("poll", error)
         resume(Effect.void)
       })
     } catch (cause) {
@@ -328,7 +198,8 @@ const keepAlive = (client: Client, intervalMs: number): Effect.Effect<never> =>
   }).pipe(Effect.andThen(Effect.sleep(intervalMs)), Effect.forever)
 
 const handle =
-  (client: Client, options: MembershipOptions, handlers: MembershipHandlers) => (event: Event): Effect.Effect<void> => {
+  (client: NativeMember, options: MembershipOptions, handlers: MembershipHandlers) =>
+  (event: MemberEvent): Effect.Effect<void> => {
     switch (event.kind) {
       case "log":
         return Effect.logDebug(event.text)
@@ -362,9 +233,9 @@ const handle =
 
 /** Connects; joins with the first `subscribe`. Leaves the group when the scope closes. */
 export const makeMembership: MakeMembership = Effect.fnUntraced(function*(options, handlers) {
-  const events = yield* Queue.unbounded<Event>()
+  const events = yield* Queue.unbounded<MemberEvent>()
   const client = yield* Effect.try({
-    try: () => new Client(options, events),
+    try: () => new NativeMember(options.groupId, options.conf, events),
     catch: (cause) =>
       new MembershipError({
         operation: "configure",
@@ -374,7 +245,6 @@ export const makeMembership: MakeMembership = Effect.fnUntraced(function*(option
       })
   })
   yield* Effect.addFinalizer(() => disconnect(client, options.closeTimeoutMs))
-  yield* connect(client, options.connectTimeoutMs)
   const serve = handle(client, options, handlers)
   // Neither of the two can fail; a defect in a handler is reported to the owner, who would otherwise wait for ever.
   const guarded = (work: Effect.Effect<never>) =>
@@ -385,6 +255,8 @@ export const makeMembership: MakeMembership = Effect.fnUntraced(function*(option
       Effect.forkScoped
     )
   yield* guarded(Effect.forever(Queue.take(events).pipe(Effect.flatMap(serve))))
+  // Before the connection is there: its errors come this way too.
   yield* guarded(keepAlive(client, options.pollIntervalMs))
+  yield* connect(client, options.connectTimeoutMs)
   return { subscribe: subscribe(client), commit: commit(client), committed: committed(client) }
 })

@@ -1,6 +1,7 @@
 /** Consumer groups while brokers die, move leaders, or are old. Clusters of their own. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { MembershipError } from "../../src/group/errors.ts"
 import { chooseProtocol } from "../../src/group/groupConsumer.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
 import { createTopic, deleteRecords } from "../kit/admin.ts"
@@ -151,5 +152,39 @@ describe("brokers that die", () => {
       await cluster.kill("SIGSTOP")
       await within(member.close(), { what: "the member to close", timeoutMs: 60_000 })
       await cluster.kill("SIGCONT")
+    }))
+})
+
+describe("a source that wants to know who we are", () => {
+  it("lets the member in with the right password, and says in one line what is wrong with the other", () =>
+    using({
+      name: "group-sasl",
+      listeners: [{ name: "SASL", protocol: "SASL_PLAINTEXT" }],
+      properties: {
+        "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl.plain.sasl.jaas.config":
+          "org.apache.kafka.common.security.plain.PlainLoginModule required user_alice=\"secret\";"
+      }
+    }, async (cluster) => {
+      await createTopic(cluster, "t")
+      await load(cluster, makeRecords({ topic: "t", count: 10 }))
+      const listener = { bootstrap: cluster.listeners["SASL"] as string }
+      const settings = (password: string) => ({
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config":
+          `org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="${password}";`
+      })
+      const member = await joinGroup(listener, { group: "g", topics: ["t"], settings: settings("secret") })
+      await member.sees(10)
+      await member.close()
+      const error = await joinGroup(listener, { group: "g", topics: ["t"], settings: settings("wrong-one") }).then(
+        () => null,
+        (cause: unknown) => cause as MembershipError
+      )
+      assert.strictEqual(error?._tag, "MembershipError")
+      assert.match(error?.message ?? "", /group g: .*[Aa]uthentication/)
+      assert.notInclude(error?.message ?? "", "wrong-one")
+      assert.isFalse(error?.retriable)
     }))
 })
