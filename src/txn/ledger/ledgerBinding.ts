@@ -260,11 +260,12 @@ class LedgerTransaction {
     return Effect.gen({ self: this }, function*() {
       const { mutations } = this.#lane
       const generation = this.#generations[reader.partition]
+      const pruned = () => reader.generation() !== generation && mutations.goOnWhenPruned !== true
       if (mutations.skipCheck === true) return null
       while (true) {
-        yield* reader.until((tail) => reader.generation() !== generation || tail.next >= x)
+        yield* reader.until((tail) => pruned() || tail.next >= x)
         // R11: what was pruned past us may have decided against us.
-        if (reader.generation() !== generation) return "the ledger was pruned past this worker while the transaction was open"
+        if (pruned()) return "the ledger was pruned past this worker while the transaction was open"
         const verdict = checkClaims(reader.tail(), x, this.#own, claims, mutations)
         if (verdict.kind === "commit") return null
         if (verdict.kind === "abort") {

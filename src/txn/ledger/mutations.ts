@@ -19,8 +19,10 @@ export interface Mutations {
   readonly snapshotReplaces?: boolean
   /** W7 without (b): prunes below what is read, decided or not. Duplicate. */
   readonly pruneUndecided?: boolean
-  /** W7 without (c): prunes before the last stable offset has passed the snapshot. Duplicate. */
+  /** W7 without (c): prunes before the last stable offset has passed the snapshot. Duplicate together with the next one. */
   readonly pruneEarly?: boolean
+  /** R11, last sentence: a transaction goes on although the tail found its offset gone. Alone, (c) makes up for it. */
+  readonly goOnWhenPruned?: boolean
   /** W7: prunes without a snapshot. Duplicate. */
   readonly pruneWithoutSnapshot?: boolean
   /** W8: entries of these producers (siblings in the same worker) count as own. Duplicate. */
