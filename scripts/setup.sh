@@ -194,6 +194,8 @@ kafka() {
     scripts/kafka-jars.sh "$version" >"$log" || exit 1
     say "Kafka" "$version, $before"
   done
+  # Only a matter of speed, so no failure of the setup.
+  [ -e "$tools/kafka/$(pinned kafka)/broker.jsa" ] || node scripts/kafka-archive.ts >"$log" 2>&1 || say "Kafka" "brokers will start slower than they could (see $log)"
 }
 
 lock

@@ -4,8 +4,11 @@ import { createTopic, deleteRecords, endOffsets, growTopic, listTopics } from ".
 import { readTopics } from "../kit/auditor.ts"
 import { compare } from "../kit/compare.ts"
 import { startCluster } from "../kit/kafka.ts"
+import { loadWithJava } from "../kit/javaLoader.ts"
 import { type Codec, load, makeRecords, openLoader } from "../kit/loader.ts"
+import { segmentBatches } from "../kit/segments.ts"
 import { sharedClusters, unique } from "../kit/shared.ts"
+import { until } from "../kit/until.ts"
 
 const { source, target } = sharedClusters()
 
@@ -36,6 +39,32 @@ describe("the harness", () => {
     assert.deepStrictEqual([first?.key, first?.value, first?.timestamp], [null, null, 1_700_000_000_000])
     assert.deepStrictEqual(first?.headers.map(([name, value]) => `${name}=${value}`), ["h=1", "h=2"])
     assert.deepStrictEqual([second?.key?.length, second?.value?.length], [0, 0])
+  })
+
+  it("writes null header values with Java, and sees them in the broker's file", async () => {
+    const topic = unique("kit-java")
+    await createTopic(source, topic)
+    const headers = [["a", null], ["b", ""], ["a", "x"]] as const
+    assert.deepStrictEqual(await loadWithJava(source, [{ topic, partition: 0, key: "k", value: null, headers }]), [0])
+    const [batch] = segmentBatches(source, topic, 0)
+    // Length, attributes, timestamp and offset deltas; key "k", value null (length -1 is 01), three headers.
+    const tail = Buffer.from("026b" + "01" + "06" + "0261" + "01" + "0262" + "00" + "0261" + "0278", "hex")
+    assert.strictEqual(batch?.recordCount, 1)
+    assert.strictEqual(batch?.records.subarray(-tail.length).toString("hex"), tail.toString("hex"))
+  })
+
+  it("sees each batch in the broker's file, markers too", async () => {
+    const topic = unique("kit-segments")
+    await createTopic(source, topic)
+    await load(source, makeRecords({ topic, count: 100 }), { codec: "zstd", transactionalId: unique("kit") })
+    // The marker follows the commit by itself, a little later.
+    const batches = await until(() => {
+      const found = segmentBatches(source, topic, 0)
+      return found.at(-1)?.isControl === true && found
+    }, { what: "the commit's marker in the file" })
+    const records = batches.filter(({ isControl }) => !isControl)
+    assert.strictEqual(records.reduce((sum, { recordCount }) => sum + recordCount, 0), 100)
+    assert.isTrue(records.every(({ codec, isTransactional }) => codec === "zstd" && isTransactional))
   })
 
   it("does not show what was aborted, nor what is still open", async () => {

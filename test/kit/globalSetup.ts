@@ -3,9 +3,10 @@ import type { TestProject } from "vitest/node"
 import { type KafkaCluster, startClusters } from "./kafka.ts"
 import type { SharedCluster } from "./shared.ts"
 
-const described = ({ bootstrap, clusterId, version }: KafkaCluster): SharedCluster => ({
+const described = ({ bootstrap, clusterId, logDir, version }: KafkaCluster): SharedCluster => ({
   bootstrap,
   clusterId,
+  logDir,
   version
 })
 

@@ -36,6 +36,8 @@ export interface ClusterOptions {
   readonly properties?: Readonly<Record<string, string>>
   /** Listeners beside the plain one, each on a port of its own; their security settings go into `properties`. */
   readonly listeners?: ReadonlyArray<ListenerSpec>
+  /** Further options for the brokers' Java. */
+  readonly jvm?: ReadonlyArray<string>
   /** The most to wait until it is up, milliseconds. Default 90 000. */
   readonly timeoutMs?: number
 }
@@ -189,7 +191,8 @@ export const startCluster = async (options: ClusterOptions): Promise<KafkaCluste
   const reaper = startReaper([laid.folder, ...laid.ports.map(portLock)])
   const brokers: ReadonlyArray<Broker> = laid.nodes.map((_, i) =>
     makeBroker({
-      libs: join(kafka, "libs"),
+      kafka,
+      jvm: options.jvm ?? [],
       propertiesFile: join(laid.folder, `broker-${i + 1}.properties`),
       logFile: join(laid.folder, `broker-${i + 1}.log`),
       old

@@ -8,6 +8,8 @@ export interface SharedCluster {
   readonly bootstrap: string
   readonly clusterId: string
   readonly version: string
+  /** Where its broker has its log and its segments (segments.ts). */
+  readonly logDir: string
 }
 
 export interface SharedClusters {
