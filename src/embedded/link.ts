@@ -15,12 +15,18 @@ import { type ClientConfig, type HostPort, showHostPort } from "../wire/settings
 import type { Engine, EngineConnection, Reply } from "./engine.ts"
 import type { Handler } from "./handlers/handler.ts"
 
+/** What a client's connections need of an engine; a simulation puts something in between. */
+export type LinkEngine = Pick<Engine, "connect" | "send" | "close" | "handlers" | "state">
+
 /** Engine and clock, and what has to be done after every call to the engine. */
-export interface Driver {
-  readonly engine: Engine
+export interface LinkDriver {
+  readonly engine: LinkEngine
   readonly nowMs: () => number
   /** Something may be due earlier than before. */
   readonly schedule: () => void
+}
+export interface Driver extends LinkDriver {
+  readonly engine: Engine
 }
 
 class EmbeddedLink implements LinkPort {
@@ -28,10 +34,10 @@ class EmbeddedLink implements LinkPort {
   readonly isExpiring = false
   readonly idleMs = 0
   inflight = 0
-  readonly #driver: Driver
+  readonly #driver: LinkDriver
   readonly #connection: EngineConnection
 
-  constructor(driver: Driver, connection: EngineConnection, address: string) {
+  constructor(driver: LinkDriver, connection: EngineConnection, address: string) {
     this.#driver = driver
     this.#connection = connection
     this.address = address
@@ -93,7 +99,7 @@ class EmbeddedLink implements LinkPort {
   }
 }
 
-const offersOf = (engine: Engine, handlers: Iterable<Handler>): Offers => ({
+const offersOf = (engine: LinkEngine, handlers: Iterable<Handler>): Offers => ({
   apis: new Map([...handlers].map(({ api }) => [api.key, { min: api.versions.min, max: api.versions.max }])),
   features: {
     epoch: 1,
@@ -102,7 +108,7 @@ const offersOf = (engine: Engine, handlers: Iterable<Handler>): Offers => ({
 })
 
 /** The pool of one client. Its connections close with the scope. */
-export const makeEmbeddedPool = (driver: Driver, client: string, config: ClientConfig): Effect.Effect<BrokerPool, never, Scope.Scope> =>
+export const makeEmbeddedPool = (driver: LinkDriver, client: string, config: ClientConfig): Effect.Effect<BrokerPool, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { engine } = driver
     const scope = yield* Scope.fork(yield* Effect.scope)
