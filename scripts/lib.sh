@@ -9,6 +9,7 @@ fail() {
 
 # node_fits vA.B.C: whether this Node runs us. 22.22 is what our dependencies need; 27 is not known yet.
 node_fits() {
+  case $1 in v*.*.*) ;; *) return 1 ;; esac
   node_major=${1#v}
   node_minor=${node_major#*.}
   node_major=${node_major%%.*}

@@ -23,7 +23,7 @@ lock() {
     [ "$tries" -lt 1800 ] || fail "another setup seems to run: when none does, remove $tools/setup.lock.d and run npm run setup again."
     sleep 1
   done
-  trap 'rmdir "$tools/setup.lock.d" 2>/dev/null' EXIT
+  trap 'rmdir "$tools/setup.lock.d" 2>/dev/null || :' EXIT
   trap 'exit 130' INT TERM
 }
 
