@@ -42,6 +42,8 @@ export class EngineConnection {
   /** When the last request arrived: what is sent later arrives later. */
   lastArrivalMs = 0
   busy = false
+  /** What to do when the broker's side closes. */
+  onClose: () => void = () => {}
   readonly queue: Array<() => void> = []
   readonly jobs = new Set<Job>()
 
@@ -110,6 +112,7 @@ export class Engine {
     for (const job of connection.jobs) this.#reply(connection, job, { kind: "closed", sent: true, what })
     for (const waiter of [...this.#waiters]) if (waiter.connection === connection) this.#abandon(waiter)
     closeSessionsOfConnection(this.state, connection.info.id)
+    connection.onClose()
     this.advance(nowMs)
   }
 

@@ -1,6 +1,13 @@
 /** Every API that is offered. */
 import type { TxnShareDraft } from "../model/state.ts"
 import { makeApiVersionsHandler } from "./apiVersions.ts"
+import { describeClusterHandler, describeConfigsHandler, incrementalAlterConfigsHandler } from "./configs.ts"
+import { deleteGroupsHandler, describeGroupsHandler, listGroupsHandler } from "./groupAdmin.ts"
+import { heartbeatHandler, joinGroupHandler, leaveGroupHandler, syncGroupHandler } from "./groupMembers.ts"
+import { offsetCommitHandler, offsetFetchHandler, txnOffsetCommitHandler } from "./groupOffsets.ts"
+import { listOffsetsHandler, offsetForLeaderEpochHandler } from "./listOffsets.ts"
+import { createPartitionsHandler, createTopicsHandler, deleteRecordsHandler, deleteTopicsHandler } from "./topicAdmin.ts"
+import { describeProducersHandler, describeTransactionsHandler, listTransactionsHandler, writeTxnMarkersHandler } from "./transactionAdmin.ts"
 import { fetchHandler } from "./fetch.ts"
 import { findCoordinatorHandler } from "./findCoordinator.ts"
 import type { Handler } from "./handler.ts"
@@ -17,18 +24,41 @@ const always: ReadonlyArray<Handler> = [
   addOffsetsToTxnHandler,
   addPartitionsToTxnHandler,
   alterShareGroupOffsetsHandler,
+  createPartitionsHandler,
+  createTopicsHandler,
+  deleteGroupsHandler,
+  deleteRecordsHandler,
   deleteShareGroupOffsetsHandler,
+  deleteTopicsHandler,
+  describeClusterHandler,
+  describeConfigsHandler,
+  describeGroupsHandler,
+  describeProducersHandler,
   describeShareGroupOffsetsHandler,
+  describeTransactionsHandler,
   endTxnHandler,
   fetchHandler,
   findCoordinatorHandler,
+  heartbeatHandler,
+  incrementalAlterConfigsHandler,
   initProducerIdHandler,
+  joinGroupHandler,
+  leaveGroupHandler,
+  listGroupsHandler,
+  listOffsetsHandler,
+  listTransactionsHandler,
   metadataHandler,
+  offsetCommitHandler,
+  offsetFetchHandler,
+  offsetForLeaderEpochHandler,
   produceHandler,
   shareAcknowledgeHandler,
   shareFetchHandler,
   shareGroupDescribeHandler,
-  shareGroupHeartbeatHandler
+  shareGroupHeartbeatHandler,
+  syncGroupHandler,
+  txnOffsetCommitHandler,
+  writeTxnMarkersHandler
 ]
 
 /** By API key. */

@@ -31,6 +31,8 @@ export interface Group {
   generation: number
   leader: string
   readonly members: Map<string, Member>
+  /** Ids that were given out and have not joined yet (KIP-394). */
+  readonly pendingIds: Set<string>
   readonly offsets: Map<string, CommittedOffset>
   /** By producer id. */
   readonly pendingOffsets: Map<number, ReadonlyArray<CommittedOffset>>
@@ -39,7 +41,7 @@ export interface Group {
 export const groupOf = (state: ClusterState, id: string): Group => {
   let group = state.groups.get(id)
   if (group === undefined) {
-    group = { id, protocolType: "", protocolName: "", phase: "Empty", generation: 0, leader: "", members: new Map(), offsets: new Map(), pendingOffsets: new Map() }
+    group = { id, protocolType: "", protocolName: "", phase: "Empty", generation: 0, leader: "", members: new Map(), pendingIds: new Set(), offsets: new Map(), pendingOffsets: new Map() }
     state.groups.set(id, group)
   }
   return group
