@@ -13,6 +13,7 @@ import {
   LIBRDKAFKA,
   MAY_BE_MINUS_ONE,
   namesOf,
+  RANGES,
   RESERVED,
   type Scope,
   whyUnsupported,
@@ -47,10 +48,25 @@ const TYPE_WORDS = {
   text: "text"
 } as const
 
+const inRange = (name: string, value: number): boolean => {
+  const [min, max] = RANGES.get(name) ?? [0, Infinity]
+  return value >= min && value <= max
+}
+
+/** What a setting takes, in words. */
+const allowedFor = (setting: KafkaSetting): string => {
+  const words = FIXED.get(setting.name) ?? WORDS.get(setting.name)
+  const range = RANGES.get(setting.name)
+  if (words !== undefined) return words.join(", ")
+  if (range !== undefined) return `a whole number from ${range[0]} to ${range[1]}`
+  return FORMS.get(setting.name)?.[1] ?? TYPE_WORDS[setting.type]
+}
+
 const fits = (setting: KafkaSetting, text: string): boolean => {
   switch (setting.type) {
     case "whole number":
-      return /^\d+$/.test(text) || (text === "-1" && MAY_BE_MINUS_ONE.has(setting.name))
+      return (/^\d+$/.test(text) && inRange(setting.name, Number(text))) ||
+        (text === "-1" && MAY_BE_MINUS_ONE.has(setting.name))
     case "number":
       return /^-?\d+(\.\d+)?$/.test(text)
     case "boolean":
@@ -96,7 +112,7 @@ const unknownSetting = (at: WrittenSetting, scope: Scope | null): Problem => {
 const checkValue = (setting: KafkaSetting, at: WrittenSetting): Problem | string => {
   const secret = isSecretSetting(setting.name)
   const words = FIXED.get(setting.name) ?? WORDS.get(setting.name)
-  const allowed = words?.join(", ") ?? FORMS.get(setting.name)?.[1] ?? TYPE_WORDS[setting.type]
+  const allowed = allowedFor(setting)
   const text = asText(at.value, at.written)
   if (text === null) return problem(at.path, `is ${shown(at.value, secret)}`, { allowed })
   const wrong = words === undefined

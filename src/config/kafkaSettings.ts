@@ -225,6 +225,16 @@ export const FIXED: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["acks", ["all", "-1"]]
 ])
 
+/** Whole numbers that are refused outside of these bounds; both ends are allowed. */
+export const RANGES: ReadonlyMap<string, readonly [min: number, max: number]> = new Map([
+  // Beyond five a broker cannot recognise every batch that is sent twice.
+  ["max.in.flight.requests.per.connection", [1, 5]],
+  ["max.request.size", [1, 2_147_483_647]],
+  ["request.timeout.ms", [1, 2_147_483_647]],
+  ["delivery.timeout.ms", [1, 2_147_483_647]],
+  ["transaction.timeout.ms", [1, 2_147_483_647]]
+])
+
 /** Settings that take certain words only. */
 export const WORDS: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["security.protocol", ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]],

@@ -1,4 +1,6 @@
 /** What can be set on a producer. Kafka's names and defaults, but where a mirror needs another one it says so. */
+import type { Effect } from "effect"
+import { type ClientSettings, integer, parsing, type SettingsError, text, wrongSetting } from "../wire/settings.ts"
 import { MAX_IN_FLIGHT_PER_PARTITION } from "./sequences.ts"
 
 export interface ProducerSettings {
@@ -8,7 +10,10 @@ export interface ProducerSettings {
   readonly deliveryTimeoutMs: number
   /** max.in.flight.requests.per.connection: 1 to 5; beyond 5 a broker cannot recognise every duplicate. */
   readonly maxInFlight: number
-  /** Bytes of batches in one request; a larger batch goes alone. Far below socket.request.max.bytes (100 MiB). */
+  /**
+   * max.request.size: bytes of batches in one request; a larger batch goes alone. Far below socket.request.max.bytes
+   * (100 MiB), far above Kafka's default (1 MiB), because whole batches of many partitions go together.
+   */
   readonly maxRequestBytes: number
   readonly retryBackoffMs: number
   readonly retryBackoffMaxMs: number
@@ -31,3 +36,50 @@ export const defaultProducerSettings: ProducerSettings = {
   afterFailure: "hold",
   transactionTimeoutMs: 60_000
 }
+
+const MAX_INT = 2_147_483_647
+
+/** As in Kafka: a batch must have time for one whole request, or every slow answer would be a failure. */
+const deliveryTimeout = (settings: ClientSettings, requestTimeoutMs: number): number => {
+  const key = "delivery.timeout.ms"
+  if (text(settings, key) === undefined) return defaultProducerSettings.deliveryTimeoutMs
+  const given = integer(settings, key, 0, 0, MAX_INT)
+  if (given < requestTimeoutMs) {
+    throw wrongSetting(
+      key,
+      settings[key],
+      `at least request.timeout.ms (${requestTimeoutMs}), or not set: a target that is down is waited for`
+    )
+  }
+  return given
+}
+
+/**
+ * Reads a producer's settings in Kafka's names (the cluster's, with producer.override.* over them). What has no
+ * meaning for whole batches (linger.ms, batch.size, compression.type, ...) is left alone: the configuration warns.
+ */
+export const parseProducerSettings = (settings: ClientSettings): Effect.Effect<ProducerSettings, SettingsError> =>
+  parsing(() => {
+    const fallback = defaultProducerSettings
+    const requestTimeoutMs = integer(settings, "request.timeout.ms", fallback.requestTimeoutMs, 1, MAX_INT)
+    const retryBackoffMs = integer(settings, "retry.backoff.ms", fallback.retryBackoffMs, 0, MAX_INT)
+    return {
+      requestTimeoutMs,
+      deliveryTimeoutMs: deliveryTimeout(settings, requestTimeoutMs),
+      maxInFlight: integer(
+        settings,
+        "max.in.flight.requests.per.connection",
+        fallback.maxInFlight,
+        1,
+        MAX_IN_FLIGHT_PER_PARTITION
+      ),
+      maxRequestBytes: integer(settings, "max.request.size", fallback.maxRequestBytes, 1, MAX_INT),
+      retryBackoffMs,
+      retryBackoffMaxMs: Math.max(
+        retryBackoffMs,
+        integer(settings, "retry.backoff.max.ms", fallback.retryBackoffMaxMs, 0, MAX_INT)
+      ),
+      afterFailure: fallback.afterFailure,
+      transactionTimeoutMs: integer(settings, "transaction.timeout.ms", fallback.transactionTimeoutMs, 1, MAX_INT)
+    }
+  })
