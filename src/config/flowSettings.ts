@@ -155,7 +155,7 @@ export const readSettings = {
   "on.source.gap": withDefault(
     word(
       ["fail", "continue"],
-      "What happens when the source no longer has records that were not mirrored yet (retention, deletion): `fail` stops the flow, `continue` counts and names the gap and goes on. Never silent."
+      "What happens when the source no longer has records that were not mirrored yet (retention, deletion): `fail` stops the flow, `continue` counts and names the gap and goes on. Never silent. With group.protocol consumer the position stays before the gap until somebody decides. A share group goes on behind a gap by itself with its next fetch: a gap that is there at the start stops the flow before it fetches; one that opens while the flow runs stops it when what is at work is finished, and is behind the group when it is started again."
     ),
     "fail"
   )

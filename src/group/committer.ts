@@ -4,7 +4,7 @@
  * A commit that a rebalance overtook is an outcome, not a failure: nothing is lost, the records come again to the new
  * owner. One that nobody answered stays to be sent again (committing twice is harmless).
  */
-import { Effect, type Semaphore } from "effect"
+import { Duration, Effect, type Semaphore } from "effect"
 import type { Confirmed } from "./commitBook.ts"
 import { writeCommitMetadata } from "./commitMetadata.ts"
 import type { MembershipError } from "./errors.ts"
@@ -40,8 +40,10 @@ const commitOnce = (
   timeoutMs: number
 ): Effect.Effect<CommitOutcome> =>
   membership.commit(positions.map((position) => withMetadata(shared, position)), timeoutMs).pipe(
-    Effect.map((): CommitOutcome => {
+    Effect.timed,
+    Effect.map(([took]): CommitOutcome => {
       shared.book.settle(positions)
+      shared.onCommit(Duration.toSeconds(took))
       return { kind: "committed", partitions: positions.length }
     }),
     Effect.catch((error) =>

@@ -54,6 +54,10 @@ export interface GroupConsumerOptions {
   readonly onLost?: (partitions: ReadonlyArray<TopicPartition>) => Effect.Effect<void>
   /** Called for each gap that is gone over (on.source.gap: continue). */
   readonly onGap?: (gap: GapError) => void
+  /** Called with the number of partitions that are ours, whenever it changes; 0 at the end. */
+  readonly onAssignment?: (partitions: number) => void
+  /** Called with the seconds that a successful commit took. */
+  readonly onCommit?: (seconds: number) => void
   /** offset.flush.interval.ms: the most time between a confirmation and its commit. Default 1000. */
   readonly commitIntervalMs?: number
   /** Bytes fetched and not yet polled, in all. Default 64 MiB. */
@@ -184,7 +188,11 @@ const confirm = (shared: Shared) => (positions: ReadonlyArray<Confirmed>): Effec
     return dropped
   })
 
-const remove = (shared: Shared, partitions: ReadonlyArray<TopicPartition>): void => {
+const remove = (
+  shared: Shared,
+  partitions: ReadonlyArray<TopicPartition>,
+  { onAssignment }: Pick<GroupConsumerOptions, "onAssignment">
+): void => {
   for (const at of partitions) {
     const state = shared.partitions.get(partitionKey(at))
     if (state === undefined) continue
@@ -193,6 +201,7 @@ const remove = (shared: Shared, partitions: ReadonlyArray<TopicPartition>): void
     shared.partitions.delete(state.key)
     shared.book.forget(state)
   }
+  onAssignment?.(shared.partitions.size)
 }
 
 const REBALANCE_IN_PROGRESS = 27
@@ -220,6 +229,7 @@ const rebalancing = (
         const state = newPartition(at, ++shared.generations)
         shared.partitions.set(state.key, state)
       }
+      options.onAssignment?.(shared.partitions.size)
       shared.work.notify()
     }),
   revoked: (partitions) =>
@@ -247,12 +257,12 @@ const rebalancing = (
               `group ${shared.groupId}: partitions were given up without a commit; their last records come again: ${outcome.error.message}`
             )
         ),
-        Effect.ensuring(Effect.sync(() => remove(shared, partitions)))
+        Effect.ensuring(Effect.sync(() => remove(shared, partitions, options)))
       )
     }),
   lost: (partitions) =>
     Effect.suspend(() => {
-      remove(shared, partitions)
+      remove(shared, partitions, options)
       return options.onLost?.(partitions) ?? Effect.void
     }),
   failed: (error) => Effect.sync(() => fail(shared, error))
@@ -299,6 +309,7 @@ const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"],
   ready: [],
   book: new CommitBook(),
   onGap: options.onGap ?? (() => {}),
+  onCommit: options.onCommit ?? (() => {}),
   firstCounts: new Map(),
   counts: new Map(),
   work: new Signal(),
@@ -345,6 +356,7 @@ export const makeGroupConsumer = (
       closeTimeoutMs: closeMs,
       pollIntervalMs: 50
     }, rebalancing(shared, options, Math.floor(revokeMs * 0.6), commitNow(Math.floor(revokeMs * 0.3))))
+    yield* Effect.addFinalizer(() => Effect.sync(() => options.onAssignment?.(0)))
     yield* Effect.addFinalizer(() =>
       commitNow(closeMs).pipe(Effect.timeoutOption(closeMs), Effect.andThen(options.cluster.release(shared.purpose)))
     )

@@ -19,7 +19,7 @@ export class GroupCollisionError extends Schema.TaggedError<GroupCollisionError>
 }) {
   override get message(): string {
     const both = `a ${this.exists} group of this name exists on the source, a ${this.wanted} group is wanted`
-    return `group.id ${this.groupId}: ${both}: choose another group.id, or delete that group`
+    return `group.id ${this.groupId}: ${both}: choose another group.id, or delete that group; the progress of the two kinds is separate, so a new group starts at auto.offset.reset`
   }
 }
 

@@ -52,6 +52,7 @@ export interface Shared {
   readonly ready: Array<Fetched>
   readonly book: CommitBook
   readonly onGap: (gap: GapError) => void
+  readonly onCommit: (seconds: number) => void
   /**
    * Partitions of a topic when the group started to read it: only these may be skipped by auto.offset.reset latest;
    * what is added later is read from its beginning. Empty with earliest, where it does not matter.

@@ -41,6 +41,8 @@ const about = (shared: Shared, states: States, effect: Effect.Effect<void, WireE
     })
   ))
 
+const TOPIC_AUTHORIZATION_FAILED = 29
+
 /** A code in a partition's part of an answer. */
 export const onPartitionCode = (
   shared: Shared,
@@ -52,7 +54,8 @@ export const onPartitionCode = (
   const error = new BrokerError({ api, code, subject: state.key, detail: null })
   switch (kafkaError(code).class) {
     case "authorization":
-      return fail(shared, error)
+      // A right on one topic is that topic's affair, and it can be granted; one on the group ends the consumer.
+      return code === TOPIC_AUTHORIZATION_FAILED ? backOff(state, now, error.message) : fail(shared, error)
     case "retriable":
     case "refresh":
     case "coordinator":

@@ -87,7 +87,7 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
   Effect.gen(function*() {
     const { source, target } = yield* connectFlow(config, flow)
     yield* buildChain(flow.transforms)
-    const choice = yield* chooseGuarantee(flow, target, { onStall: () => {}, onRecover: () => {} })
+    const choice = yield* chooseGuarantee(config, flow, target, { onStall: () => {}, onRecover: () => {} })
     const reasons = reasonsOf(choice)
     if (choice.effective === null) problems.push(`${choice.wanted} cannot be had and exactly.once.fallback is fail`)
     else if (choice.effective !== choice.wanted) {

@@ -82,6 +82,6 @@ export interface Source<E> {
   readonly owns: (delivery: Delivery) => boolean
   /** False where a poll acknowledges what came before it: nothing may be polled while anything is held. */
   readonly pollsWhileHolding: boolean
-  /** Deliveries after which the source gives a record up; Infinity in consumer mode. */
+  /** Deliveries after which the source gives a record up; Infinity in consumer mode; 0: nothing can be given back. */
   readonly deliveryLimit: number
 }

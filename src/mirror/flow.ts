@@ -8,17 +8,20 @@ import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import type { FlowMetrics } from "../metrics/flowMetrics.ts"
 import type { BindingCandidate } from "../txn/binding.ts"
 import type { WireError } from "../wire/errors.ts"
+import type { SettingsError } from "../wire/settings.ts"
 import { type MirroredTopic, refreshTopics } from "./control/topics.ts"
 import type { Output } from "./copy.ts"
 import { deadLetter } from "./deadLetters.ts"
 import type { Source } from "./delivery.ts"
 import { FlowStopped } from "./errors.ts"
 import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, prepareSource, reasonsOf } from "./flowSetup.ts"
+import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
 import { makePlaces, type Places } from "./places.ts"
 import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
-import { type Log, makeLog, makeReport } from "./report.ts"
+import { type Log, makeLog, makeReport, makeTrouble } from "./report.ts"
+import { type Assignments, makeAssignments } from "./sources/assignments.ts"
 import { type LaneSourceError, makeLaneSource } from "./sources/laneSource.ts"
 import type { FlowState } from "./state.ts"
 import { buildChain } from "./transforms/build.ts"
@@ -47,6 +50,10 @@ interface Running {
   readonly log: Log
   topics: ReadonlyArray<MirroredTopic>
   readonly sources: Set<Source<LaneSourceError>>
+  /** Completed with the reason when a gap is to end the flow. */
+  readonly gap: Deferred.Deferred<string>
+  readonly assignments: Assignments
+  readonly trouble: ReturnType<typeof makeTrouble>
   /** Problems that were said already: said once, and again when they change. */
   readonly said: Map<string, string>
 }
@@ -163,7 +170,10 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       deliveryLimit: running.deliveryLimit,
       targetOf: (topic) => targetOf(running, topic),
       metrics: handle.metrics,
-      log
+      assignments: running.assignments,
+      log,
+      onTrouble: running.trouble,
+      onGap: (reason) => Deferred.doneUnsafe(running.gap, Effect.succeed(reason))
     })
     yield* Effect.acquireRelease(
       Effect.sync(() => running.sources.add(source)),
@@ -178,18 +188,19 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       onRecordRefused: handle.flow.onRecordRefused,
       errorsTolerance: handle.flow.errorsTolerance,
       events: makeReport(handle.state, handle.metrics, (topic) => targetOf(running, topic), log),
-      stopping: handle.stopping
+      stopping: () => handle.stopping() || Deferred.isDoneUnsafe(running.gap)
     })
   })).pipe(Effect.annotateLogs({ lane: n }))
 
 const guarantee = (
+  config: ResolvedConfig,
   handle: FlowHandle,
   clusters: FlowClusters,
   log: Log
-): Effect.Effect<BindingCandidate, FlowStopped> =>
+): Effect.Effect<BindingCandidate, FlowStopped | SettingsError> =>
   Effect.gen(function*() {
     const { flow, metrics, state } = handle
-    const choice = yield* chooseGuarantee(flow, clusters.target, {
+    const choice = yield* chooseGuarantee(config, flow, clusters.target, {
       onStall: (stall) => {
         state.stall(
           `${stall.topic}-${stall.partition}`,
@@ -228,9 +239,13 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
   Effect.gen(function*() {
     const { flow } = handle
     const log = yield* makeLog
+    handle.state.begin()
+    yield* Effect.logInfo(
+      `reads "${flow.source}" through the ${flow.groupProtocol.value} group ${flow.groupId}, as ${flow.groupProtocol.origin} says; the progress of a share group and of a consumer group are separate`
+    )
     const clusters = yield* connectFlow(config, flow)
     const chain = yield* buildChain(flow.transforms)
-    const candidate = yield* guarantee(handle, clusters, log)
+    const candidate = yield* guarantee(config, handle, clusters, log)
     const deliveryLimit = yield* prepareSource(clusters.source, flow, { info: Effect.logInfo, warn: Effect.logWarning })
     const places = makePlaces(clusters.targetAdmin, flow.replicationFactor)
     const running: Running = {
@@ -244,6 +259,9 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       log,
       topics: [],
       sources: new Set(),
+      gap: yield* Deferred.make<string>(),
+      assignments: makeAssignments(handle.metrics.partitionCount),
+      trouble: makeTrouble(handle.state, handle.metrics, (topic) => targetOf(running, topic), log),
       said: new Map()
     }
     if (flow.deadLetter !== null) {
@@ -269,8 +287,38 @@ const progressParts = (running: Running): ProgressParts => ({
   committed: running.handle.flow.isolationLevel === "read_committed",
   state: running.handle.state,
   topics: () => running.topics,
-  onLag: (topic, partition, lag) => running.handle.metrics.lag(targetOf(running, topic), partition, lag)
+  onLag: (topic, partition, lag) => running.handle.metrics.lag(targetOf(running, topic), partition, lag),
+  gaps: new GapWatch(),
+  onGap: (gap) => tellGap(running, gap)
 })
+
+/** A gap is counted and said. Under on.source.gap fail it ends the flow, unless nobody can tell that it is one. */
+const tellGap = (running: Running, gap: SourceGap): void => {
+  const { flow, metrics } = running.handle
+  const stops = flow.onSourceGap === "fail" && gap.atLeast > 0
+  const words = gapSentence(gap)
+  metrics.sourceGap(gap.atMost)
+  running.log(stops ? "error" : "warn", words)
+  if (stops) Deferred.doneUnsafe(running.gap, Effect.succeed(`${words} (on.source.gap is fail)`))
+}
+
+/** The first look at where the group stands, before anything is fetched: the group goes on behind a gap with the first fetch. */
+const firstLook = (running: Running, parts: ProgressParts): Effect.Effect<void, FlowStopped> =>
+  Effect.gen(function*() {
+    yield* Effect.catch(observeLag(parts), (error) =>
+      Effect.logWarning(`whether the source has dropped records cannot be told now: ${error.message}`))
+    if (Deferred.isDoneUnsafe(running.gap)) {
+      return yield* new FlowStopped({ what: yield* Deferred.await(running.gap) })
+    }
+  })
+
+/** A gap under on.source.gap fail while the flow runs: what is at work may be finished, as at a stop. */
+const stopAtGap = (running: Running): Effect.Effect<never, FlowStopped> =>
+  Effect.gen(function*() {
+    const what = yield* Deferred.await(running.gap)
+    yield* Effect.sleep(running.handle.flow.shutdownTimeoutMs)
+    return yield* new FlowStopped({ what })
+  })
 
 /** Waits for the first topic; a group of nothing cannot be joined. */
 const untilTopics = (running: Running): Effect.Effect<void, WireError> =>
@@ -292,6 +340,7 @@ export const runFlow = (
     const running = yield* start(config, handle)
     const parts = progressParts(running)
     if (caughtUp !== null) caughtUp.goal ??= yield* takeGoal(parts)
+    yield* firstLook(running, parts)
     state.become("running", null, yield* Clock.currentTimeMillis)
     handle.metrics.running(true)
     yield* Deferred.succeed(handle.started, undefined)
@@ -305,6 +354,10 @@ export const runFlow = (
     const goal = caughtUp === null || caughtUp.goal === null
       ? Effect.never
       : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
-    const beside = Effect.all([control(running), watchLag(parts), goal], { concurrency: "unbounded", discard: true })
+    const beside = Effect.all([control(running), watchLag(parts), stopAtGap(running), goal], {
+      concurrency: "unbounded",
+      discard: true
+    })
     yield* Effect.raceFirst(lanes, beside).pipe(Effect.ensuring(Effect.sync(() => handle.metrics.running(false))))
+    if (Deferred.isDoneUnsafe(running.gap)) return yield* new FlowStopped({ what: yield* Deferred.await(running.gap) })
   })

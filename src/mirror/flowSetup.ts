@@ -7,6 +7,7 @@ import { prepareGroup } from "../share/groupSettings.ts"
 import { atLeastOnce } from "../txn/atLeastOnce.ts"
 import { type BindingCandidate, type BindingChoice, chooseBinding } from "../txn/binding.ts"
 import type { Stall } from "../txn/producer.ts"
+import { parseProducerSettings, type ProducerSettings } from "../txn/producerSettings.ts"
 import type { Cluster } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
@@ -63,21 +64,27 @@ export interface BindingHooks {
 }
 
 /** The bindings this version has, in no order: the configuration's order decides. */
-export const bindingCandidates = (target: Cluster, hooks: BindingHooks): ReadonlyArray<BindingCandidate> => [
-  atLeastOnce({ cluster: target, onStall: hooks.onStall, onRecover: hooks.onRecover })
+export const bindingCandidates = (
+  target: Cluster,
+  settings: ProducerSettings,
+  hooks: BindingHooks
+): ReadonlyArray<BindingCandidate> => [
+  atLeastOnce({ cluster: target, settings, onStall: hooks.onStall, onRecover: hooks.onRecover })
 ]
 
 export const chooseGuarantee = (
+  config: ResolvedConfig,
   flow: ResolvedFlow,
   target: Cluster,
   hooks: BindingHooks
-): Effect.Effect<BindingChoice> =>
-  chooseBinding({
-    wanted: flow.deliveryGuarantee,
-    order: flow.exactlyOnceBindings,
-    fallback: flow.exactlyOnceFallback,
-    candidates: bindingCandidates(target, hooks)
-  })
+): Effect.Effect<BindingChoice, SettingsError> =>
+  Effect.flatMap(parseProducerSettings(targetSettings(config, flow)), (settings) =>
+    chooseBinding({
+      wanted: flow.deliveryGuarantee,
+      order: flow.exactlyOnceBindings,
+      fallback: flow.exactlyOnceFallback,
+      candidates: bindingCandidates(target, settings, hooks)
+    }))
 
 /** Why each binding that was tried cannot hold, one sentence each. */
 export const reasonsOf = (choice: BindingChoice): ReadonlyArray<string> =>

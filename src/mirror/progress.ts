@@ -15,6 +15,7 @@ import {
   startOffsets
 } from "./control/offsets.ts"
 import type { MirroredTopic } from "./control/topics.ts"
+import type { GapWatch, SourceGap } from "./gaps.ts"
 import type { FlowState } from "./state.ts"
 
 export interface ProgressParts {
@@ -27,6 +28,9 @@ export interface ProgressParts {
   readonly topics: () => ReadonlyArray<MirroredTopic>
   /** Called for each partition whose lag is known. */
   readonly onLag: (topic: string, partition: number, lag: number) => void
+  /** Share mode: what `observeLag` compares from look to look, and who is told of a gap. */
+  readonly gaps: GapWatch
+  readonly onGap: (gap: SourceGap) => void
 }
 
 /** The broker's start offset may lag behind (offsets.ts): what was acknowledged here from there on counts as well. */
@@ -45,8 +49,40 @@ const progressOf = (
   topics: ReadonlyArray<MirroredTopic>
 ): Effect.Effect<ProgressMap, WireError> =>
   parts.mode === "share"
-    ? Effect.map(shareProgress(parts.cluster, parts.groupId, topics), (found) => withOwn(parts.state, found))
+    ? shareProgress(parts.cluster, parts.groupId, topics)
     : groupProgress(parts.cluster, parts.groupId, topics)
+
+type Offsets = ReadonlyMap<string, number>
+
+/** Share mode: tells of what the log has dropped before the group had done with it. */
+const tellGaps = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>, found: ProgressMap, starts: Offsets) =>
+  Effect.gen(function*() {
+    const names = (topic: MirroredTopic) =>
+      Array.from({ length: topic.partitions }, (_, p) => partitionName(topic.source, p))
+    const behind = topics.filter((topic) =>
+      names(topic).some((name) =>
+        (parts.gaps.position(name) ?? found.get(name)?.position ?? Infinity) < (starts.get(name) ?? 0)
+      )
+    )
+    if (behind.length === 0) return
+    // Asked after the group's word: a log that has grown in between must not look like a loss.
+    const high = yield* endOffsets(parts.cluster, behind, false)
+    for (const topic of behind) {
+      names(topic).forEach((name, partition) => {
+        const progress = found.get(name)
+        const gap = parts.gaps.look({
+          topic: topic.source,
+          partition,
+          groupStart: progress?.position ?? null,
+          left: progress?.left ?? null,
+          logStart: starts.get(name) ?? 0,
+          highWatermark: high.get(name) ?? 0,
+          acknowledged: parts.state.acknowledgedIn(name)
+        })
+        if (gap !== null) parts.onGap(gap)
+      })
+    }
+  })
 
 /** One look at every partition: position and lag into the flow's state and metrics. */
 export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError> =>
@@ -55,7 +91,10 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
     if (topics.length === 0) return
     const { high, stable: ends } = yield* bothEnds(parts)
     const starts = yield* startOffsets(parts.cluster, topics)
-    const progress = yield* progressOf(parts, topics)
+    const found = yield* progressOf(parts, topics)
+    const share = parts.mode === "share"
+    if (share) yield* tellGaps(parts, topics, found, starts)
+    const progress = share ? withOwn(parts.state, found) : found
     for (const topic of topics) {
       for (let partition = 0; partition < topic.partitions; partition++) {
         const name = partitionName(topic.source, partition)
@@ -69,6 +108,10 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
         const left = known === undefined || known.left === null ? Infinity : Math.max(0, known.left - unstable)
         state.lag = Math.min(Math.max(0, end - position), left)
         state.position = state.lag === 0 ? Math.max(position, end) : position
+        if (share && known !== undefined) {
+          parts.gaps.stand(topic.source, partition, state.position)
+          parts.state.forgetAcknowledged(name, found.get(name)?.position ?? 0)
+        }
         parts.onLag(topic.source, partition, state.lag)
       }
     }
@@ -126,14 +169,15 @@ export const awaitGoal = (
     const open = new Map(goal)
     while (open.size > 0) {
       const before = parts.mode === "share" ? yield* bothEnds(parts) : null
-      const progress = yield* progressOf(parts, parts.topics())
+      const found = yield* progressOf(parts, parts.topics())
+      const progress = parts.mode === "share" ? withOwn(parts.state, found) : found
       const after = before === null ? null : yield* bothEnds(parts)
       for (const [name, end] of goal) {
-        const found = progress.get(name)
-        if (found === undefined) continue
-        const passed = found.position >= end ||
+        const known = progress.get(name)
+        if (known === undefined) continue
+        const passed = known.position >= end ||
           (before !== null && after !== null && (after.stable.get(name) ?? 0) >= end &&
-            nothingUndone(name, found.left, before, after))
+            nothingUndone(name, known.left, before, after))
         if (passed) open.delete(name)
       }
       if (open.size > 0) yield* Effect.sleep(GOAL_POLL)

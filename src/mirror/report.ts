@@ -126,3 +126,35 @@ export const makeReport = (
     }
   }
 }
+
+/** Partitions that the source does not give: said when it begins, changes and ends, and seen in the state until then. */
+export const makeTrouble = (
+  state: FlowState,
+  metrics: FlowMetrics,
+  targetOf: (topic: string) => string,
+  log: Log
+): (topic: string, partition: number, reason: string | null) => void => {
+  const told = new Map<string, string>()
+  return (topic, partition, reason) => {
+    const name = `${topic}-${partition}`
+    const before = told.get(name) ?? null
+    const words = reason === null ? null : `cannot be read from the source: ${reason}`
+    if (words === before) return
+    const at = state.partition(topic, partition, targetOf(topic))
+    if (words !== null) {
+      told.set(name, words)
+      at.state = "blocked"
+      at.reason = words
+      log("warn", `${name} ${words}`)
+    } else {
+      told.delete(name)
+      // A lane may hold records of it for a reason of its own.
+      if (at.reason === before) {
+        at.state = "running"
+        at.reason = null
+        log("info", `${name} is read again`)
+      }
+    }
+    metrics.blockedPartitions(state.blocked.length)
+  }
+}

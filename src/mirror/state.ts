@@ -78,6 +78,15 @@ export class FlowState {
     this.reason = reason
   }
 
+  /** A new run of the flow: what stood still in the one before is to be found out anew. */
+  begin(): void {
+    this.#stalls.clear()
+    for (const at of this.partitions.values()) {
+      at.state = "running"
+      at.reason = null
+    }
+  }
+
   /** Marks that bytes do not move, with the reason; `who` ends it with `null`. */
   stall(who: string, reason: string | null): void {
     if (reason === null) this.#stalls.delete(who)
@@ -104,13 +113,22 @@ export class FlowState {
     this.#acknowledged.set(key, union(this.#acknowledged.get(key) ?? [], ranges))
   }
 
-  /** The end of what is acknowledged without a hole from `start` on; forgets what lies below. */
+  /** The same by the partition's name, as far as it is not forgotten. */
+  acknowledgedIn(key: string): RangeSet {
+    return this.#acknowledged.get(key) ?? []
+  }
+
+  /** The end of what is acknowledged without a hole from `start` on. */
   acknowledgedFrom(key: string, start: number): number {
-    const above = (this.#acknowledged.get(key) ?? []).filter((range) => range.last >= start)
+    const first = this.acknowledgedIn(key).find((range) => range.last >= start)
+    return first !== undefined && first.first <= start ? first.last + 1 : start
+  }
+
+  /** What lies below `start` is of no use any more. */
+  forgetAcknowledged(key: string, start: number): void {
+    const above = this.acknowledgedIn(key).filter((range) => range.last >= start)
     if (above.length > 0) this.#acknowledged.set(key, above)
     else this.#acknowledged.delete(key)
-    const first = above[0]
-    return first !== undefined && first.first <= start ? first.last + 1 : start
   }
 
   get blocked(): ReadonlyArray<PartitionState> {

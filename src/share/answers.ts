@@ -45,6 +45,9 @@ export const applyFetch = Effect.fnUntraced(
         }
         const verdict = fetchVerdict(partition.errorCode)
         if (verdict === "ok") {
+          if (link.paused.get(key)?.told === true) {
+            core.emit({ kind: "partitionRecovered", topic: core.topicName(topic.topicId), partition: at.partition })
+          }
           link.paused.delete(key)
           acquire(core, link, at, partition, answer.acquisitionLockTimeoutMs, sent.requestedAtMs, now)
         } else troubled(core, link, at, partition, verdict, endpointOf(answer, partition.currentLeader.leaderId), now)
@@ -95,15 +98,16 @@ const troubled = (
   const topic = core.topicName(at.topicId)
   const key = partitionKey(at)
   const times = (link.paused.get(key)?.times ?? 0) + 1
-  link.paused.set(key, { times, untilMs: nowMs + backoffMs(core.options, times) })
+  // A leader that moves is everyday life, and so is a share partition that its leader has yet to load (-1 in Kafka
+  // 4.4.0). What needs people is said.
+  const told = verdict === "denied" || times > 5
+  link.paused.set(key, { times, told, untilMs: nowMs + backoffMs(core.options, times) })
   const leader = partition.currentLeader.leaderId >= 0 && verdict === "moved"
     ? { id: partition.currentLeader.leaderId, epoch: partition.currentLeader.leaderEpoch }
     : null
   if (verdict === "moved") losePartition(core, link, at, kafkaError(partition.errorCode).sentence)
   if (verdict === "moved" || verdict === "unknown") core.reroute({ topic, partition: at.partition, leader, endpoint })
-  // A leader that moves is everyday life, and so is a share partition that its leader has yet to load (-1 in Kafka
-  // 4.4.0). What needs people is said.
-  if (verdict === "denied" || times > 5) {
+  if (told) {
     const known = kafkaError(partition.errorCode)
     core.emit({
       kind: "partitionProblem",

@@ -36,6 +36,8 @@ export type ShareEvent =
     readonly code: number
     readonly why: string
   }
+  /** It gives records again. */
+  | { readonly kind: "partitionRecovered"; readonly topic: string; readonly partition: number }
   /** Acknowledgements that nobody waits for (implicit mode, release on stop). */
   | {
     readonly kind: "acknowledged"
@@ -76,7 +78,7 @@ export class BrokerLink {
   /** What this broker leads of our assignment. */
   wanted: ReadonlyMap<string, TopicIdPartition> = new Map()
   /** Partitions that are left out of fetches until then, and how often in a row. */
-  readonly paused = new Map<string, { untilMs: number; times: number }>()
+  readonly paused = new Map<string, { untilMs: number; times: number; told: boolean }>()
   /** An answer that no poll has taken yet: no further fetch until then. */
   waiting = false
   failures = 0

@@ -1,6 +1,6 @@
 /** What rebalances, commits and lasting errors do to the consumer, with a fake group, in virtual time. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { GroupConsumerOptions } from "../../src/group/groupConsumer.ts"
 import { partitionKey, type TopicPartition } from "../../src/group/position.ts"
@@ -23,15 +23,28 @@ describe("problems", () => {
       })
     }))
 
-  it.effect("a missing right ends poll with the topic's name, and nothing is given out after it", () =>
+  it.effect("a missing right on one topic is that topic's affair: it says so, the others go on, and so does it once granted", () =>
+    Effect.gen(function*() {
+      const w = yield* world({ topics: { t: 1, u: 1 } })
+      for (let i = 0; i < 4; i++) w.cluster.at("t").codes.push(29)
+      w.cluster.append("t", 0, ["a"])
+      w.cluster.append("u", 0, ["b"])
+      yield* w.group.assign(at(0), at(0, "u"))
+      yield* reads(w, "u-0", 1)
+      assert.match((yield* viewOf(w, "t-0"))?.waiting ?? "", /t-0: TOPIC_AUTHORIZATION_FAILED/)
+      yield* reads(w, "t-0", 1)
+      assert.isNull((yield* viewOf(w, "t-0"))?.waiting)
+    }))
+
+  it.effect("a missing right on the group ends poll, and nothing is given out after it", () =>
     Effect.gen(function*() {
       const w = yield* world({ topics: { t: 2 } })
-      w.cluster.at("t").codes.push(29)
+      w.cluster.at("t").codes.push(30)
       w.cluster.append("t", 1, ["b"])
       yield* w.group.assign(at(0), at(1))
       yield* TestClock.adjust("2 seconds")
       const error = yield* Effect.flip(w.consumer.poll({ maxWaitMs: 1_000, maxBytes: 1_000 }))
-      assert.match(error.message, /t-0: TOPIC_AUTHORIZATION_FAILED/)
+      assert.match(error.message, /GROUP_AUTHORIZATION_FAILED/)
     }))
 
   it.effect("an error of the member that does not pass ends poll", () =>
@@ -137,6 +150,33 @@ describe("rebalances and commits", () => {
       assert.deepStrictEqual(w.group.events, ["commit t-0=4 t-1=4 u-0=4"])
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual(w.group.events.length, 1)
+    }))
+
+  it.effect("tells how many partitions are ours whenever that changes, and what each successful commit took", () =>
+    Effect.gen(function*() {
+      const counts: Array<number> = []
+      const commits: Array<number> = []
+      const w = yield* start({
+        commitIntervalMs: 3_600_000,
+        onAssignment: (count) => void counts.push(count),
+        onCommit: (seconds) => void commits.push(seconds)
+      })
+      yield* confirmAll(w)
+      w.group.gate = Effect.sleep("250 millis")
+      const flushing = yield* Effect.forkChild(w.consumer.flush)
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(flushing)
+      assert.deepStrictEqual(commits, [0.25])
+      w.group.gate = Effect.void
+      w.cluster.append("t", 0, ["more"])
+      yield* reads(w, "t-0", 5)
+      w.group.commitCodes.push(22)
+      yield* confirmAll(w)
+      yield* w.consumer.flush
+      assert.strictEqual(commits.length, 1)
+      yield* w.group.lose(at(1))
+      yield* w.group.revoke(at(0), at(0, "u"))
+      assert.deepStrictEqual(counts, [3, 2, 0])
     }))
 
   it.effect("a commit that a rebalance overtook is no failure: poll goes on", () =>

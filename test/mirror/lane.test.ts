@@ -68,6 +68,18 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
       assert.strictEqual(world.log.at(-1), "settle 1:accept")
     }))
 
+  it.effect("where nothing can be given back (implicit mode) it holds from the first time on, and loses nothing", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({
+        deliveries: [[one(1)]],
+        transforms: [throwing(1, { retriable: true, times: 2 })],
+        deliveryLimit: 0
+      })
+      yield* run(world, 10)
+      assert.isFalse(world.log.some((line) => line.includes("release")))
+      assert.deepStrictEqual(world.target.map((r) => r.value?.toString()), ["v1"])
+    }))
+
   it.effect("rejects a record no transform takes, after its dead letter is committed", () =>
     Effect.gen(function*() {
       const world = makeWorld({

@@ -3,7 +3,13 @@
  * has no hole, and that position is committed.
  */
 import { Effect, type Scope } from "effect"
-import { type GroupConsumerOptions, type GroupError, makeGroupConsumer } from "../../group/groupConsumer.ts"
+import {
+  type GroupConsumer,
+  type GroupConsumerOptions,
+  type GroupError,
+  makeGroupConsumer,
+  type PartitionView
+} from "../../group/groupConsumer.ts"
 import type { Fetched } from "../../group/shared.ts"
 import type { TopicPartition } from "../../group/position.ts"
 import type { SettingsError } from "../../wire/settings.ts"
@@ -17,6 +23,8 @@ export interface GroupSourceOptions {
   readonly topics: ReadonlyArray<string>
   /** Partitions came or went; for the partition count. */
   readonly onForget: (partitions: ReadonlyArray<TopicPartition>) => void
+  /** A partition stands still, and why; `gap`: because of one. null: it goes on. Called when that changes. */
+  readonly onTrouble: (at: TopicPartition, reason: string | null, gap: boolean) => void
   readonly nowMs: () => number
 }
 
@@ -97,6 +105,31 @@ export class Flights {
   }
 }
 
+const WATCH_INTERVAL = "1 second"
+/** Looks in a row that find a partition waiting before that is worth a word: leaders move every day. */
+const PATIENCE = 3
+
+/** Tells which partitions stand still. What needs a person is told at once, passing trouble when it does not pass. */
+const watchTrouble = (consumer: GroupConsumer, onTrouble: GroupSourceOptions["onTrouble"]): Effect.Effect<never> => {
+  const waits = new Map<string, number>()
+  const told = new Map<string, string>()
+  const look = (state: PartitionView): void => {
+    const key = keyOf(state)
+    const times = state.waiting === null ? 0 : (waits.get(key) ?? 0) + 1
+    waits.set(key, times)
+    const reason = state.problem?.message ?? (times >= PATIENCE ? state.waiting : null)
+    if (reason === (told.get(key) ?? null)) return
+    if (reason === null) told.delete(key)
+    else told.set(key, reason)
+    onTrouble(state, reason, state.problem?._tag === "GapError")
+  }
+  return consumer.partitions.pipe(
+    Effect.map((states) => states.forEach(look)),
+    Effect.andThen(Effect.sleep(WATCH_INTERVAL)),
+    Effect.forever
+  )
+}
+
 export const makeGroupSource = (
   options: GroupSourceOptions
 ): Effect.Effect<Source<GroupError>, GroupError | SettingsError, Scope.Scope> =>
@@ -117,6 +150,7 @@ export const makeGroupSource = (
       })
     const consumer = yield* makeGroupConsumer({ ...options.consumer, onRevoke: finished, onLost: lost })
     yield* consumer.subscribe(options.topics)
+    yield* Effect.forkScoped(watchTrouble(consumer, options.onTrouble))
 
     const toDelivery = (fetched: Fetched): Delivery => ({
       topic: fetched.topic,

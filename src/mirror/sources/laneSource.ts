@@ -12,6 +12,7 @@ import { format } from "../../wire/ranges.ts"
 import type { ClientSettings, SettingsError } from "../../wire/settings.ts"
 import type { Source } from "../delivery.ts"
 import type { Log } from "../report.ts"
+import type { Assignments } from "./assignments.ts"
 import { makeGroupSource } from "./groupSource.ts"
 import { makeShareSource } from "./shareSource.ts"
 
@@ -28,14 +29,20 @@ export interface LaneSourceOptions {
   /** The target topic of a source topic: what metrics are labelled with. */
   readonly targetOf: (topic: string) => string
   readonly metrics: FlowMetrics
+  /** Consumer mode: the partitions of all lanes. */
+  readonly assignments: Assignments
   readonly log: Log
+  /** A partition that the source does not give, with the reason; null: it gives records again. */
+  readonly onTrouble: (topic: string, partition: number, reason: string | null) => void
+  /** A gap under on.source.gap fail: the flow has to stop. */
+  readonly onGap: (reason: string) => void
 }
 
 const MAX_WAIT_MS = 500
 /** More than this at once gives nothing but memory. */
 const MAX_BYTES_A_POLL = 8 * 1024 * 1024
 
-const tellShareEvent = (log: Log) => (event: ShareEvent): void => {
+const tellShareEvent = ({ log, onTrouble }: LaneSourceOptions) => (event: ShareEvent): void => {
   switch (event.kind) {
     case "joined":
       return log(
@@ -64,7 +71,9 @@ const tellShareEvent = (log: Log) => (event: ShareEvent): void => {
         `broker ${event.broker} does not renew acquisition locks (${event.why}): a target that is slower than the lock means duplicates`
       )
     case "partitionProblem":
-      return log("warn", `${event.topic}-${event.partition}: ${event.why}`)
+      return onTrouble(event.topic, event.partition, event.why)
+    case "partitionRecovered":
+      return onTrouble(event.topic, event.partition, null)
     case "acknowledged":
       return
   }
@@ -83,7 +92,7 @@ const shareSource = (options: LaneSourceOptions, maxBytes: number) =>
     maxBytes,
     maxRecords: options.flow.transactionMaxRecords,
     deliveryLimit: options.deliveryLimit,
-    onEvent: tellShareEvent(options.log)
+    onEvent: tellShareEvent(options)
   })
 
 const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
@@ -106,6 +115,8 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
         commitIntervalMs: flow.offsetCommitIntervalMs,
         maxBufferedBytes: maxBytes * 2,
         refreshTopicsMs: flow.refreshTopicsIntervalMs,
+        onAssignment: options.assignments.of(options.lane),
+        onCommit: metrics.offsetCommit,
         onGap: (gap: GapError) => {
           metrics.sourceGap(gap.count)
           log("warn", gap.message)
@@ -115,7 +126,14 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
       maxWaitMs: MAX_WAIT_MS,
       maxBytes,
       onForget: (partitions) => {
-        for (const at of partitions) metrics.forgetPartition(options.targetOf(at.topic), at.partition)
+        for (const at of partitions) {
+          metrics.forgetPartition(options.targetOf(at.topic), at.partition)
+          options.onTrouble(at.topic, at.partition, null)
+        }
+      },
+      onTrouble: ({ partition, topic }, reason, gap) => {
+        options.onTrouble(topic, partition, reason)
+        if (gap && reason !== null) options.onGap(reason)
       },
       nowMs: () => clock.currentTimeMillisUnsafe()
     })

@@ -87,6 +87,7 @@ export const makeShareSource = (
         return delivery.ranges.some((range) => overlaps(held, range))
       },
       pollsWhileHolding: !implicit,
-      deliveryLimit: options.deliveryLimit
+      // Implicit mode cannot give a record back: the next poll would accept it. So it is held and tried here.
+      deliveryLimit: implicit ? 0 : options.deliveryLimit
     }
   })
