@@ -98,9 +98,11 @@ export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
     yield* lane.parts.source.pause(item.delivery.topic, item.delivery.partition)
   })
 
-/** Keeps records that another lane's open transaction holds: its end is near. */
+/** Keeps records that another lane's open transaction holds: its end is near, so it is no block yet. */
 export const holdUndecided = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
-    yield* hold(lane, { kind: "copy", delivery, reason: UNDECIDED })
-    lane.retryAtMs = Math.min(lane.retryAtMs, (yield* Clock.currentTimeMillis) + UNDECIDED_RETRY_MS)
+    const soon = (yield* Clock.currentTimeMillis) + UNDECIDED_RETRY_MS
+    lane.retryAtMs = lane.pending.size === 0 ? soon : Math.min(lane.retryAtMs, soon)
+    lane.pending.add({ kind: "copy", delivery, reason: UNDECIDED })
+    yield* lane.parts.source.pause(delivery.topic, delivery.partition)
   })

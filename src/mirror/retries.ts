@@ -114,6 +114,8 @@ const tryable = <E>(
       else lane.pending.replace(item, [...(again === null ? [] : [again]), ...waiting])
       if (wait !== null) {
         lane.undecided = true
+        // Not its first try: its owner is slow, or gone.
+        if (item.reason === UNDECIDED) lane.parts.events.blocked(wait, UNDECIDED)
         if (lane.ordered) break
       }
     }

@@ -114,6 +114,10 @@ export class LedgerTail {
   done(key: string): RangeSet {
     return this.#done.get(key)?.done ?? EMPTY
   }
+  /** Undecided entries of a slot. */
+  openOf(key: string): ReadonlyArray<OpenEntry> {
+    return this.#open.filter((entry) => entry.key === key)
+  }
   /** Undecided entries that hold any of these offsets of a slot. */
   openOver(key: string, ranges: RangeSet): ReadonlyArray<OpenEntry> {
     return this.#open.filter((entry) => entry.key === key && ranges.some((range) => overlaps(entry.done.ranges, range)))

@@ -1,0 +1,42 @@
+/**
+ * R12: which offsets the share group gave up although nobody mirrored them: below its start offset, not done, still
+ * in the source's log. Pure.
+ */
+import { intersect, type RangeSet, rangeSet, subtract, union } from "../../wire/ranges.ts"
+
+export interface HoleView {
+  /** The share partition's start offset, at most the true one; below 0: the group has not begun. */
+  readonly groupStart: number
+  /** Where the source's log begins. */
+  readonly logStart: number
+  readonly done: RangeSet
+  /** In transactions that are not decided: looked at again later. */
+  readonly undecided: ReadonlyArray<RangeSet>
+  /** Whether the group was to begin at the log's start. Otherwise nothing is known of what lies before its first done offset. */
+  readonly fromEarliest: boolean
+}
+
+export interface Holes {
+  /** To be fetched and mirrored. */
+  readonly missing: RangeSet
+  /** Given up by the group, and by now dropped by the source: these are lost. */
+  readonly gone: RangeSet
+}
+
+const NONE: Holes = { missing: [], gone: [] }
+
+const between = (from: number, to: number): RangeSet => rangeSet([{ first: from, last: to - 1 }])
+
+export const holesOf = (view: HoleView): Holes => {
+  const { done, fromEarliest, groupStart, logStart, undecided } = view
+  const first = done[0]?.first
+  if (groupStart <= 0) return NONE
+  // Before the first done offset a group that did not begin at the start owes nothing, and nobody knows where it began.
+  if (!fromEarliest && first === undefined) return NONE
+  const known = union(done, rangeSet(undecided.flat()))
+  const from = fromEarliest ? logStart : Math.max(logStart, first ?? 0)
+  return {
+    missing: subtract(between(from, groupStart), known),
+    gone: first === undefined ? [] : intersect(subtract(between(first, groupStart), known), between(0, logStart))
+  }
+}

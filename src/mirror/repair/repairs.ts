@@ -1,0 +1,134 @@
+/**
+ * Looks for what the share group gave up (holes.ts), fetches it, and gives it to a lane as deliveries like any other,
+ * but that nothing is acknowledged for them. The binding sees to it that each is mirrored once, whoever finds it, and
+ * however often: also after a restart, as the hole stays one until it is done.
+ */
+import { Effect, Queue, type Scope } from "effect"
+import type { BindingStopped } from "../../txn/binding.ts"
+import type { Known } from "../../txn/ledger/positions.ts"
+import type { Cluster } from "../../wire/cluster.ts"
+import type { WireError } from "../../wire/errors.ts"
+import { format, size } from "../../wire/ranges.ts"
+import type { Delivery, Settled, Settlement, Source } from "../delivery.ts"
+import { fetchHole, type HoleAt, RepairToken } from "./fetchHole.ts"
+import { holesOf } from "./holes.ts"
+
+/** A partition of the source as the share group and the log have it now. */
+export interface Standing extends HoleAt {
+  readonly groupStart: number
+  readonly logStart: number
+}
+
+export interface RepairOptions {
+  readonly cluster: Cluster
+  /** Names the connections. */
+  readonly purpose: string
+  readonly readCommitted: boolean
+  readonly fromEarliest: boolean
+  readonly maxBytes: number
+  readonly intervalMs: number
+  /** Asked at each look. */
+  readonly standings: Effect.Effect<ReadonlyArray<Standing>, WireError>
+  readonly known: (at: HoleAt) => Effect.Effect<Known, BindingStopped>
+  readonly onRepaired: (at: HoleAt, records: number) => void
+  readonly log: (level: "info" | "warn", message: string) => void
+}
+
+export interface Repairs {
+  /** Deliveries that wait for a lane; does not wait itself. */
+  readonly take: Effect.Effect<ReadonlyArray<Delivery>>
+  /** What became of one; the offsets of a partition are looked at again once all of it is settled. */
+  readonly settle: (delivery: Delivery, settlements: ReadonlyArray<Settlement>) => Settled
+  /** Looks until it is interrupted, or the ledger stops. */
+  readonly run: Effect.Effect<never, BindingStopped>
+}
+
+const keyOf = ({ partition, topicId }: HoleAt): string => `${topicId}-${partition}`
+const offsets = (ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): number => ranges.reduce((sum, r) => sum + r.last - r.first + 1, 0)
+
+class Repairing implements Repairs {
+  readonly #options: RepairOptions
+  readonly #ready: Queue.Queue<Delivery>
+  /** Offsets that are with a lane; a partition is looked at again when it has none. */
+  readonly #under = new Map<string, number>()
+  /** Losses that were told. */
+  readonly #told = new Map<string, string>()
+
+  constructor(options: RepairOptions, ready: Queue.Queue<Delivery>) {
+    this.#options = options
+    this.#ready = ready
+  }
+
+  get take(): Effect.Effect<ReadonlyArray<Delivery>> {
+    return Queue.clear(this.#ready)
+  }
+
+  readonly settle = (delivery: Delivery, settlements: ReadonlyArray<Settlement>): Settled => {
+    const token = delivery.token as RepairToken
+    const key = keyOf(delivery)
+    const count = offsets(settlements)
+    const left = (this.#under.get(key) ?? 0) - count
+    if (left > 0) this.#under.set(key, left)
+    else {
+      this.#under.delete(key)
+      if (token.records > 0) {
+        this.#options.onRepaired(token.at, token.records)
+        this.#options.log("warn", `${delivery.topic}-${delivery.partition}: ${token.records} records that the share group gave up are mirrored now`)
+      }
+    }
+    return { confirmed: count, refused: 0, reason: null }
+  }
+
+  /** One partition: at most one delivery of it is under way. */
+  #look(standing: Standing): Effect.Effect<void, WireError | BindingStopped> {
+    return Effect.gen({ self: this }, function*() {
+      const { fromEarliest, known, log } = this.#options
+      const { groupStart, logStart, ...at } = standing
+      if (this.#under.has(keyOf(at)) || groupStart <= 0) return
+      const { missing, gone } = holesOf({ groupStart, logStart, fromEarliest, ...(yield* known(at)) })
+      const words = format(gone)
+      if (words !== "" && this.#told.get(keyOf(at)) !== words) {
+        this.#told.set(keyOf(at), words)
+        log("warn", `${at.topic}-${at.partition}: the share group gave up ${size(gone)} offsets that the source has dropped since, and what they held is lost: ${words}`)
+      }
+      for (const hole of missing) {
+        const delivery = yield* fetchHole(this.#options, at, hole)
+        if (delivery === null) continue
+        this.#under.set(keyOf(at), offsets(delivery.ranges))
+        yield* Queue.offer(this.#ready, delivery)
+        return
+      }
+    })
+  }
+
+  get run(): Effect.Effect<never, BindingStopped> {
+    return Effect.gen({ self: this }, function*() {
+      const { intervalMs, log, standings } = this.#options
+      while (true) {
+        const looked = yield* Effect.result(Effect.flatMap(standings, (all) => Effect.forEach(all, (one) => this.#look(one), { discard: true })))
+        if (looked._tag === "Failure") {
+          if (looked.failure._tag === "BindingStopped") return yield* looked.failure
+          log("info", `records that the share group gave up cannot be looked for now: ${looked.failure.message}`)
+        }
+        yield* Effect.sleep(this.#under.size > 0 ? Math.min(intervalMs, 500) : intervalMs)
+      }
+    })
+  }
+}
+
+export const makeRepairs = (options: RepairOptions): Effect.Effect<Repairs, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const ready = yield* Queue.unbounded<Delivery>()
+    yield* Effect.addFinalizer(() => options.cluster.release(options.purpose))
+    return new Repairing(options, ready)
+  })
+
+const isRepair = (delivery: Delivery): boolean => delivery.token instanceof RepairToken
+
+/** The source with repairs among its deliveries. */
+export const withRepairs = <E>(source: Source<E>, repairs: Repairs): Source<E> => ({
+  ...source,
+  poll: Effect.flatMap(repairs.take, (found) => found.length > 0 ? Effect.succeed(found) : source.poll),
+  settle: (delivery, settlements) => isRepair(delivery) ? Effect.sync(() => repairs.settle(delivery, settlements)) : source.settle(delivery, settlements),
+  owns: (delivery) => isRepair(delivery) || source.owns(delivery)
+})
