@@ -1,0 +1,113 @@
+/** What goes wrong in a run, drawn from the plan's rates. */
+import { Effect } from "effect"
+import { takeOver } from "../../src/txn/takeOver.ts"
+import { defaultProducerSettings } from "../../src/txn/producerSettings.ts"
+import type { Embedded } from "../../src/embedded/embedded.ts"
+import { Dice } from "./dice.ts"
+import { Gate, START_MS } from "./loop.ts"
+import { clientOf } from "./network.ts"
+import type { World } from "./simulation.ts"
+import type { Worker } from "./worker.ts"
+
+/** A partition of any topic, internal ones of ours included, gets another leader. */
+const moveSomeLeader = (world: World, dice: Dice, cluster: Embedded, name: string): void => {
+  const topics = [...cluster.state.topics.values()]
+  const topic = dice.pick(topics)
+  const partition = dice.int(0, topic.partitions.length - 1)
+  const before = topic.partitions[partition]?.leader
+  cluster.moveLeader(topic.name, partition)
+  const after = topic.partitions[partition]?.leader
+  if (before !== after) world.history.add(name, `${topic.name}-${partition} is led by broker ${after} now, not ${before}`)
+}
+
+/** As an impatient peer would, or an operator: InitProducerId with the id of a lane. */
+export const fence = (world: World, transactionalId: string): void => {
+  const { history, target } = world
+  history.add("world", `${transactionalId} is fenced`)
+  const program = Effect.scoped(Effect.gen(function*() {
+    const cluster = yield* clientOf(target, "operator", new Gate(), {})
+    yield* takeOver({ ...defaultProducerSettings, cluster, transactionalId, purpose: "fence" })
+  })).pipe(Effect.ignore)
+  world.run(program)
+}
+
+export const freezeFor = (world: World, worker: Worker, forMs: number): void => {
+  if (!worker.running || worker.frozen) return
+  worker.freeze()
+  world.loop.after(forMs, () => worker.thaw())
+}
+
+export const crashFor = (world: World, worker: Worker, forMs: number): void => {
+  if (!worker.running) return
+  worker.crash()
+  world.loop.after(forMs, () => {
+    if (!worker.running) worker.start()
+  })
+}
+
+const stopABroker = (world: World, dice: Dice): void => {
+  const cluster = dice.chance(0.5) ? world.source : world.target
+  const ids = [...cluster.state.brokers.keys()]
+  if (ids.length < 2 || [...cluster.state.brokers.values()].some((broker) => !broker.running)) return
+  const id = dice.pick(ids)
+  world.history.add("world", `broker ${id} of ${cluster.state.clusterId} stops`)
+  cluster.stopBroker(id)
+  world.loop.after(dice.wait(2_000), () => cluster.startBroker(id))
+}
+
+const slowMarkers = (world: World, dice: Dice): void => {
+  const mostMs = dice.pick([200, 1_000, 5_000])
+  world.history.add("world", `markers take up to ${mostMs} ms`)
+  world.target.setMarkerDelay(() => dice.int(1, mostMs))
+  world.loop.after(dice.wait(2_000), () => world.target.setMarkerDelay(() => dice.int(1, 10)))
+}
+
+const moveACoordinator = (world: World, dice: Dice): void => {
+  const ids = world.workers.flatMap((worker) => worker.transactionalIds)
+  if (dice.chance(0.7)) world.target.moveCoordinator("transaction", dice.pick(ids))
+  else world.source.moveCoordinator("group", "mirror")
+  world.history.add("world", "a coordinator moves")
+}
+
+export const scheduleFaults = (world: World): void => {
+  const { loop, plan, workers } = world
+  const { times } = plan
+  const endMs = START_MS + plan.faultPhaseMs
+  const every = (meanMs: number, purpose: string, happen: (dice: Dice) => void): void => {
+    if (meanMs === Infinity) return
+    const dice = new Dice(plan.seed, purpose)
+    const next = (): void => {
+      const atMs = loop.nowMs + dice.wait(meanMs)
+      if (atMs >= endMs) return
+      loop.at(atMs, () => {
+        happen(dice)
+        next()
+      })
+    }
+    next()
+  }
+  every(times.crash, "crash", (dice) => crashFor(world, dice.pick(workers), dice.wait(1_500)))
+  every(times.freeze, "freeze", (dice) => {
+    const longest = Math.max(plan.lockMs, plan.transactionTimeoutMs, plan.sessionTimeoutMs)
+    freezeFor(world, dice.pick(workers), dice.chance(0.5) ? dice.wait(1_000) : longest * (1 + dice.next()))
+  })
+  every(times.sourceLeader, "source leader", (dice) => moveSomeLeader(world, dice, world.source, "source"))
+  every(times.targetLeader, "target leader", (dice) => moveSomeLeader(world, dice, world.target, "target"))
+  every(times.coordinator, "coordinator", (dice) => moveACoordinator(world, dice))
+  every(times.fence, "fence", (dice) => fence(world, dice.pick(dice.pick(workers).transactionalIds)))
+  every(times.slowMarkers, "slow markers", (dice) => slowMarkers(world, dice))
+  every(times.brokerStop, "broker stop", (dice) => stopABroker(world, dice))
+}
+
+/** Everything runs again, and nothing more goes wrong. */
+export const stopFaults = (world: World): void => {
+  const { network, source, target, workers } = world
+  network.rough = false
+  for (const cluster of [source, target]) for (const id of cluster.state.brokers.keys()) cluster.startBroker(id)
+  target.setMarkerDelay(1)
+  target.releaseMarkers()
+  for (const worker of workers) {
+    worker.thaw()
+    if (!worker.running) worker.start()
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * One run: lanes of onceover on two clusters in this process, faults as the plan says, then a phase without faults in
+ * which everything has to come to its end. The checker looks after every event.
+ */
+import { Clock, Effect, Random, Scheduler, Scope } from "effect"
+import { type Embedded, makeEmbedded } from "../../src/embedded/embedded.ts"
+import { Checker, Violation } from "./checker.ts"
+import { Coordinator } from "./coordinator.ts"
+import { Dice } from "./dice.ts"
+import { scheduleFaults, stopFaults } from "./faults.ts"
+import { History } from "./history.ts"
+import { Gate, Loop, START_MS } from "./loop.ts"
+import { faultsOf, type Network } from "./network.ts"
+import type { Plan } from "./plan.ts"
+import { GROUP, TOPIC, Worker } from "./worker.ts"
+
+export interface World {
+  readonly plan: Plan
+  readonly loop: Loop
+  readonly dice: Dice
+  readonly history: History
+  readonly network: Network
+  readonly source: Embedded
+  readonly target: Embedded
+  readonly workers: ReadonlyArray<Worker>
+  readonly checker: Checker
+  /** Runs an operator's program in virtual time. */
+  readonly run: (program: Effect.Effect<void>) => void
+  /** A process ended by a mistake of its own. */
+  defect: unknown
+}
+
+export interface Result {
+  readonly plan: Plan
+  /** null: all that was promised was kept. */
+  readonly problem: string | null
+  readonly history: History
+  readonly virtualMs: number
+  readonly steps: number
+  readonly requests: number
+  readonly duplicates: number
+}
+
+/** For runs that come to no end: a mistake in a loop without time. */
+const MAX_STEPS = 1_500_000
+/** After all is done, late requests and markers may still do harm. */
+const AFTERMATH_MS = 10_000
+
+const setUp = (plan: Plan, prepare: (world: World) => void): World => {
+  const loop = new Loop()
+  const history = new History(loop)
+  const dice = new Dice(plan.seed, "world")
+  const network: Network = { cut: new Set(), rough: true }
+  const scope = Scope.makeUnsafe()
+  const clock = loop.clock(new Gate())
+  const within = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    effect.pipe(
+      Effect.provideService(Clock.Clock, clock),
+      Effect.provideService(Random.Random, dice.service),
+      Effect.provideService(Scheduler.Scheduler, loop.scheduler)
+    )
+  const make = (id: string, brokers: number, seed: number): Embedded => {
+    const markers = new Dice(plan.seed, `markers ${id}`)
+    const embedded = Effect.runSync(within(makeEmbedded({
+      clusterId: id,
+      brokers,
+      seed,
+      transactionVersion: plan.transactionVersion,
+      markerDelayMs: () => markers.int(1, 10)
+    }).pipe(Scope.provide(scope))))
+    embedded.faults(faultsOf(id, new Dice(plan.seed, `network ${id}`), plan.requests, network, history))
+    return embedded
+  }
+  const source = make("source-cluster-0000000", plan.sourceBrokers, 1)
+  const target = make("target-cluster-0000000", plan.targetBrokers, 2)
+  source.createTopic(TOPIC, { partitions: plan.partitions })
+  target.createTopic(TOPIC, { partitions: plan.partitions })
+  source.configure("group", GROUP, {
+    "share.auto.offset.reset": "earliest",
+    "share.isolation.level": "read_committed",
+    "share.record.lock.duration.ms": String(plan.lockMs),
+    "share.heartbeat.interval.ms": "500",
+    "share.session.timeout.ms": String(plan.sessionTimeoutMs),
+    // Far beyond what the broker would allow: giving up a record is not what is looked at here.
+    "share.delivery.count.limit": "1000000"
+  })
+  const checker = new Checker({
+    source,
+    target,
+    sourceTopic: TOPIC,
+    targetTopic: TOPIC,
+    partitions: plan.partitions,
+    group: GROUP,
+    ordered: plan.mode === "consumer",
+    duplicatesAllowed: plan.binding === "at-least-once"
+  })
+  const coordinator = new Coordinator({
+    loop,
+    dice: new Dice(plan.seed, "group"),
+    history,
+    network,
+    topic: TOPIC,
+    partitions: plan.partitions,
+    sessionTimeoutMs: plan.sessionTimeoutMs,
+    lossRate: plan.requests.loseAnswer,
+    onCommitted: (partition, offset) => checker.positionCommitted(partition, offset)
+  })
+  const workers = plan.workers.map((lanes, n) =>
+    new Worker({
+      name: `w${n + 1}`,
+      lanes,
+      plan,
+      loop,
+      dice: new Dice(plan.seed, `worker ${n}`),
+      history,
+      network,
+      source,
+      target,
+      membership: coordinator.membership,
+      onDefect: (defect) => world.defect ??= defect
+    })
+  )
+  const world: World = { plan, loop, dice, history, network, source, target, workers, checker, run: (program) => void Effect.runFork(within(program), { scheduler: loop.scheduler }), defect: null }
+  prepare(world)
+  return world
+}
+
+/** Records come in bursts over the whole phase of faults. */
+const scheduleRecords = (world: World): void => {
+  const { checker, loop, plan, source } = world
+  const dice = new Dice(plan.seed, "records")
+  const counts = Array.from({ length: plan.partitions }, () => 0)
+  for (let left = plan.records; left > 0;) {
+    const count = Math.min(left, dice.int(1, 6))
+    left -= count
+    const partition = dice.int(0, plan.partitions - 1)
+    loop.at(START_MS + dice.next() * plan.faultPhaseMs * 0.9, () => {
+      const start = counts[partition] ?? 0
+      counts[partition] = start + count
+      const ids = Array.from({ length: count }, (_, n) => `${partition}:${start + n}`)
+      const first = source.append(TOPIC, partition, ids.map((value) => ({ value })))
+      ids.forEach((id, n) => checker.expect(partition, first + n, id))
+    })
+  }
+}
+
+const step = async (world: World, untilMs: number): Promise<boolean> => {
+  const more = await world.loop.step(untilMs)
+  world.checker.check()
+  if (world.defect !== null) throw world.defect
+  return more
+}
+
+const play = async (world: World): Promise<string | null> => {
+  const { checker, history, loop, plan } = world
+  const faultsEndMs = START_MS + plan.faultPhaseMs
+  for (const worker of world.workers) worker.start()
+  await loop.settle()
+  while (loop.nowMs < faultsEndMs) {
+    await step(world, faultsEndMs)
+    if (loop.steps > MAX_STEPS) return "the run came to no end"
+  }
+  stopFaults(world)
+  history.add("world", "the faults are over")
+  const endMs = loop.nowMs + plan.livenessMs
+  while (checker.missing() !== null) {
+    if (!(await step(world, endMs))) return `${plan.livenessMs / 1_000} s after the faults: ${checker.missing()}`
+    if (loop.steps > MAX_STEPS) return "the run came to no end"
+  }
+  const aftermathMs = loop.nowMs + AFTERMATH_MS
+  while (await step(world, aftermathMs));
+  return checker.missing()
+}
+
+const problemOf = (error: unknown): string => {
+  if (error instanceof Violation) return error.message
+  return `a mistake, not a violation: ${error instanceof Error ? error.stack ?? error.message : String(error)}`
+}
+
+export interface SimulateOptions {
+  /** Faults in place of the plan's: called once, before anything starts. */
+  readonly script?: (world: World) => void
+  readonly onLine?: (line: string) => void
+}
+
+export const simulate = async (plan: Plan, options: SimulateOptions = {}): Promise<Result> => {
+  const world = setUp(plan, options.script ?? scheduleFaults)
+  world.history.onLine = options.onLine ?? null
+  scheduleRecords(world)
+  const problem = await play(world).catch(problemOf)
+  if (problem !== null) world.history.add("world", problem)
+  const { checker, history, loop, source, target } = world
+  for (const worker of world.workers) worker.crash()
+  return {
+    plan,
+    problem,
+    history,
+    virtualMs: loop.nowMs - START_MS,
+    steps: loop.steps,
+    requests: source.driver.engine.handled + target.driver.engine.handled,
+    duplicates: checker.duplicates
+  }
+}
+
