@@ -85,14 +85,16 @@ const makeDriver = (engine: Engine): Effect.Effect<Driver, never, Scope.Scope> =
     let closed = false
     const schedule = (): void => {
       const untilMs = engine.nextDueMs
-      if (closed || untilMs === Infinity || (sleeper !== null && sleeper.untilMs <= untilMs)) return
+      // Due now: the engine is at work (a client has sent something from within an answer), and runs it before it ends.
+      if (closed || untilMs === Infinity || untilMs <= nowMs()) return
+      if (sleeper !== null && sleeper.untilMs <= untilMs) return
       sleeper?.fiber.interruptUnsafe()
       const wake = Effect.sync(() => {
         sleeper = null
         engine.advance(nowMs())
         schedule()
       })
-      sleeper = { untilMs, fiber: fork(Effect.andThen(Effect.sleep(Math.max(0, untilMs - nowMs())), wake)) }
+      sleeper = { untilMs, fiber: fork(Effect.andThen(Effect.sleep(untilMs - nowMs()), wake)) }
     }
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
