@@ -87,13 +87,15 @@ const quickShareGroups: Readonly<Record<string, string>> = {
   "group.share.min.record.lock.duration.ms": "1000"
 }
 
-export const brokerProperties = (node: NodeSpec): string => {
-  const all = {
-    ...identity(node),
-    ...replication(node.controllerPorts.length),
-    ...quick,
-    ...(node.old ? {} : quickShareGroups),
-    ...node.overrides
-  }
-  return Object.entries(all).map(([key, value]) => `${key}=${value.replaceAll("\\", "\\\\")}\n`).join("")
-}
+/** Kafka's names and values; `overrides` win. */
+export const brokerSettings = (node: NodeSpec): Readonly<Record<string, string>> => ({
+  ...identity(node),
+  ...replication(node.controllerPorts.length),
+  ...quick,
+  ...(node.old ? {} : quickShareGroups),
+  ...node.overrides
+})
+
+/** The same as the text of a properties file. */
+export const brokerProperties = (node: NodeSpec): string =>
+  Object.entries(brokerSettings(node)).map(([key, value]) => `${key}=${value.replaceAll("\\", "\\\\")}\n`).join("")
