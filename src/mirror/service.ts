@@ -24,12 +24,20 @@ export interface ServiceOptions {
   readonly untilCaughtUp: boolean
 }
 
+/** One run of a flow: until it is told to stop, or with what is in the way. Tests give their own. */
+export type RunFlow = (
+  config: ResolvedConfig,
+  handle: FlowHandle
+) => Effect.Effect<void, { readonly message: string }, Scope.Scope>
+
 interface Supervised {
   readonly handle: FlowHandle
   /** How the flow ended for good; null while it runs or is retried. */
   end: "stopped" | "failed" | null
   /** Completed with the outcome of the first start: null, or what was in the way. */
   readonly firstStart: Deferred.Deferred<string | null>
+  /** Whether the first start failed; null until it is known. */
+  failedFirst: boolean | null
 }
 
 const RETRY_FLOOR_MS = 1_000
@@ -59,34 +67,49 @@ const makeSupervised = (
     })
     const caughtUp = options.untilCaughtUp ? { reached: yield* Deferred.make<void>(), goal: null } : null
     const handle: FlowHandle = { flow, state, metrics, stopping, caughtUp, started: yield* Deferred.make<void>() }
-    return { handle, end: null, firstStart: yield* Deferred.make<string | null>() }
+    return { handle, end: null, firstStart: yield* Deferred.make<string | null>(), failedFirst: null }
   })
 
 /** Runs a flow again and again until it stops, or fails in a way that only a person can mend. */
-const supervise = (config: ResolvedConfig, supervised: Supervised): Effect.Effect<void> =>
+const supervise = (
+  config: ResolvedConfig,
+  supervised: Supervised,
+  all: ReadonlyArray<Supervised>,
+  run: RunFlow
+): Effect.Effect<void> =>
   Effect.gen(function*() {
     const { handle } = supervised
     const { state } = handle
     let delayMs = RETRY_FLOOR_MS
-    const first = Effect.andThen(Deferred.await(handle.started), Deferred.succeed(supervised.firstStart, null))
+    const first = Effect.gen(function*() {
+      yield* Deferred.await(handle.started)
+      supervised.failedFirst ??= false
+      yield* Deferred.succeed(supervised.firstStart, null)
+    })
     yield* Effect.forkChild(first)
     while (!handle.stopping()) {
       const startedAt = yield* Clock.currentTimeMillis
-      const exit = yield* Effect.exit(Effect.scoped(runFlow(config, handle)))
+      const exit = yield* Effect.exit(Effect.scoped(run(config, handle)))
       const now = yield* Clock.currentTimeMillis
       if (Exit.isSuccess(exit) || handle.stopping()) break
       if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
       const reason = sentence(exit.cause)
-      yield* Deferred.succeed(supervised.firstStart, reason)
+      const began = Deferred.isDoneUnsafe(handle.started)
+      yield* Deferred.succeed(supervised.firstStart, began ? null : reason)
+      supervised.failedFirst ??= !began
+      // The service ends with this, and says so in its own line: nothing is started again.
+      const last = all.every((other) => other.failedFirst === true)
       if (Cause.hasDies(exit.cause)) yield* Effect.logError(Cause.pretty(exit.cause))
       if (Cause.squash(exit.cause) instanceof FlowStopped) {
         supervised.end = "failed"
         state.become("failed", reason, now)
-        return yield* Effect.logError(`the flow has stopped: ${reason}`)
+        const alone = all.every((other) => other.end === "failed")
+        return yield* last || alone ? Effect.void : Effect.logError(`the flow has stopped: ${reason}`)
       }
       // A flow that ran for a while has earned a quick new start.
       if (now - startedAt > RETRY_CEILING_MS) delayMs = RETRY_FLOOR_MS
       state.become("retrying", reason, now)
+      if (last) return
       yield* Effect.logWarning(`the flow failed and is started again in ${Math.round(delayMs / 1000)} s: ${reason}`)
       yield* Effect.sleep(delayMs * (0.8 + 0.4 * (yield* Random.next)))
       delayMs = Math.min(delayMs * 2, RETRY_CEILING_MS)
@@ -168,7 +191,11 @@ const stop = (
  * Runs every enabled flow until interrupted (or caught up, where that is asked for). Fails with ServiceError when
  * no flow can run.
  */
-export const runService = (config: ResolvedConfig, options: ServiceOptions): Effect.Effect<void, ServiceError> =>
+export const runService = (
+  config: ResolvedConfig,
+  options: ServiceOptions,
+  run: RunFlow = runFlow
+): Effect.Effect<void, ServiceError> =>
   Effect.scoped(Effect.gen(function*() {
     const startedAtMs = yield* Clock.currentTimeMillis
     const enabled = config.flows.filter((flow) => flow.enabled)
@@ -190,7 +217,7 @@ export const runService = (config: ResolvedConfig, options: ServiceOptions): Eff
       yield* Effect.logInfo(`status at ${served.url}/`)
     }
     const fibers = yield* Effect.acquireRelease(
-      Effect.forEach(all, (one) => Effect.forkDetach(supervise(config, one))),
+      Effect.forEach(all, (one) => Effect.forkDetach(supervise(config, one, all, run))),
       (running) =>
         stop(all, running, () => {
           stopping = true
