@@ -27,8 +27,8 @@ none() {
 
 if command -v docker >/dev/null 2>&1; then ready "was running" || true; fi
 [ -z "${DOCKER_HOST:-}" ] || none "none answers at DOCKER_HOST"
-[ "$(id -u)" -eq 0 ] || none "starting one takes root"
-[ -e /etc/debian_version ] && command -v apt-get >/dev/null 2>&1 || none "it is installed for you on Debian only"
+[ "$(id -u)" -eq 0 ] || none "and starting one takes root"
+[ -e /etc/debian_version ] && command -v apt-get >/dev/null 2>&1 || none "and it is brought up for you on Debian only"
 
 # Two that start together must not start two daemons. Closed for everything that outlives this script: 9>&-.
 exec 9>"$lock"
