@@ -137,7 +137,7 @@ export class Engine {
     const { max, min } = handler?.api.versions ?? { min: 0, max: -1 }
     if (handler === undefined || sent.version < min || sent.version > max) return sent.reply({ kind: "unsupported" })
     if (!connection.open) return sent.reply({ kind: "closed", sent: false, what: "the connection is closed" })
-    const request: unknown = handler.api.request.decode(sent.version, sent.body)
+    const request: unknown = handler.api.request.decode(sent.version, sent.body, "ignore")
     const fault = this.faults.decide({
       client: connection.client,
       purpose: connection.purpose,

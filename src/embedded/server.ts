@@ -97,6 +97,7 @@ class Peer {
   readonly #socket: Socket
   readonly #frames: Frames
   #connection: EngineConnection | null = null
+  #answers: Array<Buffer> = []
 
   constructor(embedded: Embedded, brokerId: number, socket: Socket, maxBytes: number) {
     this.#embedded = embedded
@@ -166,8 +167,17 @@ class Peer {
     header.int32(4 + (taggedHeader ? 1 : 0) + body.reduce((sum, piece) => sum + piece.length, 0))
     header.int32(correlationId)
     if (taggedHeader) header.uvarint(0)
+    if (this.#answers.length === 0) setImmediate(() => this.#flush())
+    this.#answers.push(...header.chunks(), ...body)
+  }
+
+  /** Answers to requests that came together go out together. */
+  #flush(): void {
+    const answers = this.#answers
+    this.#answers = []
+    if (this.#socket.destroyed) return
     this.#socket.cork()
-    for (const piece of [...header.chunks(), ...body]) this.#socket.write(piece)
+    for (const piece of answers) this.#socket.write(piece)
     this.#socket.uncork()
   }
 }

@@ -21,8 +21,11 @@ export interface Message<F> {
   readonly flexibleFrom: number
   /** Pieces to send in order: record bytes are among them as they were given, not copied. Throws ProtocolError. */
   readonly encode: (version: number, value: Encoded<F>) => ReadonlyArray<Buffer>
-  /** Throws ProtocolError on bytes that do not fit, or when bytes are left over. */
-  readonly decode: (version: number, bytes: Buffer) => Decoded<F>
+  /**
+   * Throws ProtocolError on bytes that do not fit, or when bytes are left over. As a server one must let those pass:
+   * librdkafka sends three bytes too many with its first Metadata request, and brokers do not mind.
+   */
+  readonly decode: (version: number, bytes: Buffer, leftOver?: "refuse" | "ignore") => Decoded<F>
 }
 
 /** The closures of a version, compiled when it is first used. */
@@ -70,7 +73,7 @@ const message = <const F extends object>(
       }
       return out.chunks()
     },
-    decode: (version, buffer) => {
+    decode: (version, buffer, leftOver = "refuse") => {
       const read = reader(version)
       const from = new ByteReader(buffer)
       let value: unknown
@@ -79,7 +82,7 @@ const message = <const F extends object>(
       } catch (cause) {
         throw failure(name, version, cause)
       }
-      if (from.remaining > 0) throw failure(name, version, `${from.remaining} bytes are left over`)
+      if (from.remaining > 0 && leftOver === "refuse") throw failure(name, version, `${from.remaining} bytes are left over`)
       return value as Decoded<F>
     }
   }
