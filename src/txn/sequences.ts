@@ -9,7 +9,9 @@
  * 3. Everything is numbered anew only when nothing is in flight, and under a higher epoch (or another producer
  *    id), so that whatever of the old numbers still travels is refused once the first new batch is in the log.
  * 4. A batch that was given up leaves a hole. What stands before the hole is settled under its old numbers first,
- *    for it may be in the log; only then comes the new numbering.
+ *    for it may be in the log; only then comes the new numbering. Where the broker has refused every batch from the
+ *    hole on, its numbers are simply used again: nothing can come late, so no new epoch is needed (in a transaction
+ *    there is none to be had).
  * 5. While a slot is to be sent again, only the first slot is sent (as Kafka's Java client does): retries are not
  *    pipelined, so a broker that lost our state cannot take a later batch before an earlier one.
  * 6. From the first unsettled batch on, at most five are numbered, settled ones between them included: the broker
@@ -73,6 +75,8 @@ export class PartitionSequences<T> {
   #confirmed = false
   /** How many slots stand before the first missing sequence; null while there is no hole. */
   #hole: number | null = null
+  /** The first missing sequence, while nothing from it on can be in the log or on its way; null: that is not known. */
+  #free: number | null = null
 
   constructor(options: { readonly mayRestart: boolean }) {
     this.#mayRestart = options.mayRestart
@@ -91,7 +95,11 @@ export class PartitionSequences<T> {
   }
   /** A number is missing: what follows goes under another epoch or producer id. */
   get hasHole(): boolean {
-    return this.#hole !== null
+    return this.#hole !== null && !this.#canCloseUp
+  }
+  /** Everything from the hole on was answered, and refused: its numbers are free again under the same epoch. */
+  get #canCloseUp(): boolean {
+    return !this.#mayRestart && this.#hole === 0 && this.#free !== null && this.#slots.every((slot) => slot.sequence === -1 || (slot.state !== "inFlight" && !slot.maybeWritten))
   }
 
   /**
@@ -130,10 +138,13 @@ export class PartitionSequences<T> {
     const inFlight = this.inFlight
     if (this.#hole === 0) {
       if (inFlight > 0) return { kind: "wait" }
-      if (!this.#mayRestart) return { kind: "broken" }
-      if (this.#identity.epoch >= MAX_PRODUCER_EPOCH) return { kind: "identity" }
-      this.#identity = { producerId: this.#identity.producerId, epoch: this.#identity.epoch + 1 }
-      this.#renumber()
+      if (this.#canCloseUp) this.#closeUp()
+      else if (!this.#mayRestart) return { kind: "broken" }
+      else if (this.#identity.epoch >= MAX_PRODUCER_EPOCH) return { kind: "identity" }
+      else {
+        this.#identity = { producerId: this.#identity.producerId, epoch: this.#identity.epoch + 1 }
+        this.#renumber()
+      }
     }
     const slot = this.#candidate(first, inFlight)
     if (slot === null) return { kind: "wait" }
@@ -163,6 +174,8 @@ export class PartitionSequences<T> {
 
   /** The broker has it, by this request or by an earlier one. */
   written(slot: Slot<T>): void {
+    // Behind a missing number: the broker has gone on without it.
+    if (this.#hole !== null && this.#slots.indexOf(slot) >= this.#hole) this.#free = null
     this.#remove(slot)
     this.#confirmed = true
   }
@@ -179,13 +192,16 @@ export class PartitionSequences<T> {
    */
   outOfOrder(slot: Slot<T>): void {
     slot.state = "retry"
-    if (slot.sentFirst) this.#hole = 0
+    if (!slot.sentFirst) return
+    this.#hole = 0
+    this.#free = null
   }
 
   /** The broker knows a higher epoch of this producer id, or no longer knows the id: take another id. */
   identityLost(slot: Slot<T>): void {
     slot.state = "retry"
     this.#hole = 0
+    this.#free = null
     if (this.#identity !== null) this.#identity = { producerId: this.#identity.producerId, epoch: MAX_PRODUCER_EPOCH }
   }
 
@@ -199,7 +215,11 @@ export class PartitionSequences<T> {
     if (slot.sequence === -1) return
     const last = this.#slots[at] === undefined || this.#slots[at].sequence === -1
     if (last && !maybeWritten) this.#next = slot.sequence
-    else this.#hole = Math.min(this.#hole ?? at, at)
+    else {
+      if (maybeWritten) this.#free = null
+      else if (this.#hole === null || (this.#free !== null && at < this.#hole)) this.#free = slot.sequence
+      this.#hole = Math.min(this.#hole ?? at, at)
+    }
   }
 
   /** As `drop`, where the broker's answer says that this batch is not in its log (it never is in flight then). */
@@ -216,10 +236,21 @@ export class PartitionSequences<T> {
     return at
   }
 
+  #closeUp(): void {
+    this.#next = this.#free ?? 0
+    this.#hole = null
+    this.#free = null
+    for (const slot of this.#slots) {
+      slot.state = "waiting"
+      slot.sequence = -1
+    }
+  }
+
   #renumber(): void {
     this.#next = 0
     this.#confirmed = false
     this.#hole = null
+    this.#free = null
     for (const slot of this.#slots) {
       slot.state = "waiting"
       slot.sequence = -1

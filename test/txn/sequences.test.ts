@@ -144,9 +144,30 @@ describe("sequence numbers of a partition", () => {
     sequences.written(a)
     assert.strictEqual(kind(sequences), "wait")
     sequences.outOfOrder(c)
-    assert.strictEqual(kind(sequences), "broken")
-    sequences.drop(c)
-    assert.strictEqual(kind(sequences), "wait", "nothing is left to be numbered")
+    const again = send(sequences)
+    assert.deepStrictEqual([again.item, again.sequence], ["c", b.sequence], "refused numbers are free again")
+    assert.isFalse(sequences.hasHole)
+  })
+
+  it("in a transaction, numbers behind a refused batch are used again only where all of them were refused", () => {
+    const behind: ReadonlyArray<readonly [string, (sequences: PartitionSequences<string>, slot: Slot<string>) => void, string]> = [
+      ["refused", (sequences, slot) => sequences.refused(slot), "send"],
+      ["without an answer", (sequences, slot) => sequences.retry(slot, { maybeWritten: true }), "broken"],
+      ["given up in flight", (sequences, slot) => sequences.drop(slot), "broken"],
+      ["written", (sequences, slot) => sequences.written(slot), "broken"]
+    ]
+    for (const [what, end, expected] of behind) {
+      const sequences = new PartitionSequences<string>({ mayRestart: false })
+      sequences.assign({ producerId: 7, epoch: 0 }, { zeroFirst: true })
+      for (const item of ["a", "b"]) sequences.enqueue(item, 3)
+      const [a, b] = [send(sequences), send(sequences)]
+      sequences.refused(a)
+      assert.isTrue(sequences.hasHole, what)
+      end(sequences, b)
+      sequences.enqueue("c", 1)
+      assert.deepStrictEqual([kind(sequences), sequences.hasHole], [expected, expected === "broken"], what)
+      if (expected === "send") assert.strictEqual(send(sequences).sequence, 0)
+    }
   })
 
   it("a transaction's partition with a hole is broken, not numbered anew", () => {
