@@ -85,9 +85,10 @@ const SHARE_FEATURE = "share.version"
 
 const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<string>, problems: Array<string>) =>
   Effect.gen(function*() {
-    const { source, target } = yield* connectFlow(config, flow)
+    const clusters = yield* connectFlow(config, flow)
+    const { source, target } = clusters
     yield* buildChain(flow.transforms)
-    const choice = yield* chooseGuarantee(config, flow, target, { onStall: () => {}, onRecover: () => {} })
+    const choice = yield* chooseGuarantee(config, flow, clusters, { onStall: () => {}, onRecover: () => {}, log: () => {}, instance: "check" })
     const reasons = reasonsOf(choice)
     if (choice.effective === null) problems.push(`${choice.wanted} cannot be had and exactly.once.fallback is fail`)
     else if (choice.effective !== choice.wanted) {

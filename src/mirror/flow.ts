@@ -6,7 +6,7 @@ import { Clock, Deferred, Effect, type Scope } from "effect"
 import { sourceSettings } from "../config/clients.ts"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import type { FlowMetrics } from "../metrics/flowMetrics.ts"
-import type { BindingCandidate } from "../txn/binding.ts"
+import type { BindingCandidate, BindingStopped } from "../txn/binding.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { SettingsError } from "../wire/settings.ts"
 import { type MirroredTopic, refreshTopics } from "./control/topics.ts"
@@ -19,6 +19,8 @@ import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
 import { makePlaces, type Places } from "./places.ts"
+import { makeFlowRepairs } from "./repair/flowRepairs.ts"
+import { type Repairs, withRepairs } from "./repair/repairs.ts"
 import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
 import { type Log, makeLog, makeReport, makeTrouble } from "./report.ts"
 import { type Assignments, makeAssignments } from "./sources/assignments.ts"
@@ -30,6 +32,8 @@ import type { TransformChain } from "./transforms/chain.ts"
 /** What outlives one run of a flow. */
 export interface FlowHandle {
   readonly flow: ResolvedFlow
+  /** Of this process: no other that runs the flow has it. */
+  readonly instance: string
   readonly state: FlowState
   readonly metrics: FlowMetrics
   readonly stopping: () => boolean
@@ -54,6 +58,8 @@ interface Running {
   readonly gap: Deferred.Deferred<string>
   readonly assignments: Assignments
   readonly trouble: ReturnType<typeof makeTrouble>
+  /** Set before the first lane starts, where a ledger knows what was mirrored and a share group may give records up. */
+  repairs: Repairs | null
   /** Problems that were said already: said once, and again when they change. */
   readonly said: Map<string, string>
 }
@@ -180,7 +186,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       () => Effect.sync(() => running.sources.delete(source))
     )
     yield* runLane({
-      source,
+      source: n === 0 && running.repairs !== null ? withRepairs(source, running.repairs) : source,
       binding,
       placeOf: (topic, partition) => placeOf(running, topic, partition),
       ensureOutput: (topic, sourceTopic, partition) => ensureOutput(running, topic, sourceTopic, partition),
@@ -200,7 +206,9 @@ const guarantee = (
 ): Effect.Effect<BindingCandidate, FlowStopped | SettingsError> =>
   Effect.gen(function*() {
     const { flow, metrics, state } = handle
-    const choice = yield* chooseGuarantee(config, flow, clusters.target, {
+    const choice = yield* chooseGuarantee(config, flow, clusters, {
+      log,
+      instance: handle.instance,
       onStall: (stall) => {
         state.stall(
           `${stall.topic}-${stall.partition}`,
@@ -262,6 +270,7 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       gap: yield* Deferred.make<string>(),
       assignments: makeAssignments(handle.metrics.partitionCount),
       trouble: makeTrouble(handle.state, handle.metrics, (topic) => targetOf(running, topic), log),
+      repairs: null,
       said: new Map()
     }
     if (flow.deadLetter !== null) {
@@ -320,6 +329,23 @@ const stopAtGap = (running: Running): Effect.Effect<never, FlowStopped> =>
     return yield* new FlowStopped({ what })
   })
 
+const openRepairs = (running: Running): Effect.Effect<Repairs | null, WireError | BindingStopped, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { candidate, clusters, handle: { flow, metrics }, log } = running
+    if (candidate.ledger === undefined || flow.groupProtocol.value !== "share") return null
+    return yield* makeFlowRepairs({
+      ...clusters,
+      ledger: yield* candidate.ledger,
+      flow: flow.name,
+      groupId: flow.groupId,
+      readCommitted: flow.isolationLevel === "read_committed",
+      fromEarliest: flow.autoOffsetReset === "earliest",
+      topics: () => running.topics,
+      onRepaired: metrics.recordsRepaired,
+      log
+    })
+  })
+
 /** Waits for the first topic; a group of nothing cannot be joined. */
 const untilTopics = (running: Running): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
@@ -347,6 +373,7 @@ export const runFlow = (
     if (caughtUp?.goal?.size === 0) yield* Deferred.succeed(caughtUp.reached, undefined)
     yield* untilTopics(running)
     if (handle.stopping()) return
+    running.repairs = yield* openRepairs(running)
     const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), {
       concurrency: "unbounded",
       discard: true
@@ -354,7 +381,8 @@ export const runFlow = (
     const goal = caughtUp === null || caughtUp.goal === null
       ? Effect.never
       : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
-    const beside = Effect.all([control(running), watchLag(parts), stopAtGap(running), goal], {
+    const repairing = running.repairs?.run ?? Effect.never
+    const beside = Effect.all([control(running), watchLag(parts), stopAtGap(running), goal, repairing], {
       concurrency: "unbounded",
       discard: true
     })

@@ -4,14 +4,13 @@ import { adminSettings, sourceSettings, targetSettings } from "../config/clients
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import { assertGroupType, type GroupCollisionError } from "../group/groupType.ts"
 import { prepareGroup } from "../share/groupSettings.ts"
-import { atLeastOnce } from "../txn/atLeastOnce.ts"
-import { type BindingCandidate, type BindingChoice, chooseBinding } from "../txn/binding.ts"
-import type { Stall } from "../txn/producer.ts"
-import { parseProducerSettings, type ProducerSettings } from "../txn/producerSettings.ts"
+import { type BindingChoice, chooseBinding } from "../txn/binding.ts"
+import { parseProducerSettings } from "../txn/producerSettings.ts"
 import type { Cluster } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { SettingsError } from "../wire/settings.ts"
+import { bindingCandidates, type BindingHooks } from "./bindings.ts"
 import { FlowStopped } from "./errors.ts"
 import { makeNaming, type Naming } from "./naming.ts"
 
@@ -58,24 +57,10 @@ export const namingOf = (config: ResolvedConfig, flow: ResolvedFlow): Naming =>
     exclude: flow.topicsExclude
   })
 
-export interface BindingHooks {
-  readonly onStall: (stall: Stall) => void
-  readonly onRecover: (topic: string, partition: number) => void
-}
-
-/** The bindings this version has, in no order: the configuration's order decides. */
-export const bindingCandidates = (
-  target: Cluster,
-  settings: ProducerSettings,
-  hooks: BindingHooks
-): ReadonlyArray<BindingCandidate> => [
-  atLeastOnce({ cluster: target, settings, onStall: hooks.onStall, onRecover: hooks.onRecover })
-]
-
 export const chooseGuarantee = (
   config: ResolvedConfig,
   flow: ResolvedFlow,
-  target: Cluster,
+  clusters: FlowClusters,
   hooks: BindingHooks
 ): Effect.Effect<BindingChoice, SettingsError> =>
   Effect.flatMap(parseProducerSettings(targetSettings(config, flow)), (settings) =>
@@ -83,7 +68,7 @@ export const chooseGuarantee = (
       wanted: flow.deliveryGuarantee,
       order: flow.exactlyOnceBindings,
       fallback: flow.exactlyOnceFallback,
-      candidates: bindingCandidates(target, settings, hooks)
+      candidates: bindingCandidates(clusters, flow, settings, hooks)
     }))
 
 /** Why each binding that was tried cannot hold, one sentence each. */

@@ -18,6 +18,7 @@
  * unknown the lane forgets these ranges; they come again if they were not taken.
  */
 import { Effect, Schema, type Scope } from "effect"
+import type { WorkerLedger } from "./ledger/worker.ts"
 import type { ProducerError } from "./produceErrors.ts"
 import type { Outgoing, ProduceOutcome } from "./produceRun.ts"
 import type { Outcome } from "./transactionState.ts"
@@ -101,6 +102,8 @@ export interface BindingCandidate {
   readonly support: Effect.Effect<Support>
   /** A binding for one lane. */
   readonly make: (lane: { readonly name: string }) => Effect.Effect<Binding, BindingStopped, Scope.Scope>
+  /** Where it keeps one: what it knows of the source's records, shared with its lanes. For positions and repair. */
+  readonly ledger?: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>
 }
 
 export interface BindingChoice {

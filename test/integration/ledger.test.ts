@@ -99,7 +99,7 @@ const suite = (name: string, target: Target) => {
   /** Notes without a marker, as the log has them now. */
   const openNotes = (of: Setting) =>
     Effect.scoped(Effect.gen(function*() {
-      const { readers } = yield* (yield* worker(of, "audit")).worker
+      const { readers } = yield* (yield* worker(of, "audit")).ledger
       yield* Effect.forEach(readers, (reader) => reader.toEnd)
       return readers.reduce((sum, reader) => sum + reader.tail().open.length, 0)
     }))

@@ -331,10 +331,7 @@ const support = (options: LedgerOptions): Effect.Effect<Support> =>
     return topic.ok ? { supported: true } as const : unsupported(topic.reason)
   }).pipe(Effect.catch((error) => Effect.succeed(unsupported(error.message))))
 
-export interface LedgerCandidate extends BindingCandidate {
-  /** The worker's view of the ledger, shared with the lanes that are open: for positions, repair and status. */
-  readonly worker: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>
-}
+export type LedgerCandidate = BindingCandidate & Required<Pick<BindingCandidate, "ledger">>
 
 export const ledger = (options: LedgerOptions): LedgerCandidate => {
   const worker = sharedWhileUsed(openWorker(options))
@@ -343,6 +340,6 @@ export const ledger = (options: LedgerOptions): LedgerCandidate => {
     guarantee: "exactly-once",
     support: support(options),
     make: ({ name }) => makeBinding(options, worker, name),
-    worker
+    ledger: worker
   }
 }

@@ -1,0 +1,44 @@
+/** The bindings this version has, made for a flow. The configuration's order decides which is tried first. */
+import type { ResolvedFlow } from "../config/types.ts"
+import { atLeastOnce } from "../txn/atLeastOnce.ts"
+import type { BindingCandidate } from "../txn/binding.ts"
+import { ledger } from "../txn/ledger/ledgerBinding.ts"
+import type { Stall } from "../txn/producer.ts"
+import type { ProducerSettings } from "../txn/producerSettings.ts"
+import type { FlowClusters } from "./flowSetup.ts"
+import type { Log } from "./report.ts"
+
+export interface BindingHooks {
+  readonly onStall: (stall: Stall) => void
+  readonly onRecover: (topic: string, partition: number) => void
+  readonly log: Log
+  /** Tells this process's lanes from those of others that run the same flow: part of their transactional ids. */
+  readonly instance: string
+}
+
+/** How long somebody else's undecided transaction is waited for before its producer is fenced, milliseconds. */
+const PATIENCE_MS = 10_000
+
+export const transactionalIdOf = (instance: string, lane: string): string => `onceover.${lane}.${instance}`
+
+export const bindingCandidates = (
+  clusters: FlowClusters,
+  flow: ResolvedFlow,
+  settings: ProducerSettings,
+  hooks: BindingHooks
+): ReadonlyArray<BindingCandidate> => {
+  const { instance, log, onRecover, onStall } = hooks
+  return [
+    ledger({
+      ...clusters,
+      flow: flow.name,
+      settings,
+      onStall,
+      onRecover,
+      log,
+      patienceMs: PATIENCE_MS,
+      transactionalId: (lane) => transactionalIdOf(instance, lane)
+    }),
+    atLeastOnce({ cluster: clusters.target, settings, onStall, onRecover })
+  ]
+}
