@@ -36,7 +36,7 @@ interface Member {
   left: boolean
 }
 
-const HEARTBEAT_MS = 300
+const HEARTBEAT_MS = 200
 const TIMED_OUT = -185
 const UNKNOWN_MEMBER_ID = 25
 
@@ -79,8 +79,14 @@ export class Coordinator {
   #clientOf(member: Member): string {
     return member.name.slice(0, member.name.indexOf("/"))
   }
+  /** A process that is stopped has a network: what it has sent arrives. */
+  #linked(member: Member): boolean {
+    const { clogged, cut } = this.#options.network
+    const client = this.#clientOf(member)
+    return !cut.has(client) && !clogged.has(`${client} source`)
+  }
   #reachable(member: Member): boolean {
-    return !member.gate.closed && !this.#options.network.cut.has(this.#clientOf(member))
+    return !member.gate.closed && this.#linked(member)
   }
 
   /** A request to the coordinator and back, with what may happen to it. */
@@ -91,8 +97,9 @@ export class Coordinator {
       const answer = (effect: Effect.Effect<A, MembershipError>, delayMs: number) =>
         loop.after(delayMs, () => member.gate.pass(() => resume(effect)))
       loop.after(dice.int(1, 5), () => {
-        const lost = network.cut.has(this.#clientOf(member)) || (network.rough && dice.chance(lossRate))
-        if (lost && dice.chance(0.5)) return void answer(Effect.fail(error(TIMED_OUT)), 1_000)
+        const linked = this.#linked(member)
+        const lost = !linked || (network.rough && dice.chance(lossRate))
+        if (lost && (!linked || dice.chance(0.5))) return void answer(Effect.fail(error(TIMED_OUT)), 1_000)
         const result = ask()
         if (lost) answer(Effect.fail(error(TIMED_OUT)), 1_000)
         else answer(typeof result === "number" ? Effect.fail(error(result)) : Effect.succeed(result), dice.int(1, 5))
@@ -156,10 +163,13 @@ export class Coordinator {
   #expire(member: Member, why: string): void {
     const had = this.#at(member.owned)
     this.#remove(member, why)
-    member.gate.pass(() => {
-      if (this.#options.network.cut.has(this.#clientOf(member))) return
-      member.run(had.length === 0 ? Effect.void : member.handlers.lost(had), () => this.#join(member))
-    })
+    const tell = (): void => {
+      const client = this.#clientOf(member)
+      if (this.#options.network.cut.has(client) || member.left) return
+      if (this.#options.network.clogged.has(`${client} source`)) this.#options.loop.after(HEARTBEAT_MS, () => member.gate.pass(tell))
+      else member.run(had.length === 0 ? Effect.void : member.handlers.lost(had), () => this.#join(member))
+    }
+    member.gate.pass(tell)
   }
 
   #at(partitions: Iterable<number>) {
@@ -218,7 +228,7 @@ export class Coordinator {
         this.#balance()
       })
     )
-    loop.after(2 * sessionTimeoutMs, () => {
+    loop.after(sessionTimeoutMs, () => {
       if (this.#members.includes(member) && !over()) this.#expire(member, "did not give up partitions in time")
     })
   }

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { takeOver } from "../../src/txn/takeOver.ts"
 import { defaultProducerSettings } from "../../src/txn/producerSettings.ts"
 import type { Embedded } from "../../src/embedded/embedded.ts"
+import type { Passing } from "../../src/embedded/faults.ts"
 import { Dice } from "./dice.ts"
 import { Gate, START_MS } from "./loop.ts"
 import { clientOf } from "./network.ts"
@@ -69,6 +70,65 @@ const moveACoordinator = (world: World, dice: Dice): void => {
   world.history.add("world", "a coordinator moves")
 }
 
+/** Nothing of a worker reaches one of the clusters for a while; with the source it loses its locks without knowing. */
+const clog = (world: World, client: string, cluster: string, forMs: number): void => {
+  const key = `${client} ${cluster}`
+  world.history.add(client, `does not reach the ${cluster} any more`)
+  world.network.clogged.add(key)
+  world.loop.after(forMs, () => world.network.clogged.delete(key))
+}
+
+/** Its way to the target is long for a while. */
+const slowDown = (world: World, dice: Dice, client: string): void => {
+  const key = `${client} target`
+  const mostMs = dice.pick([100, 300, 1_000])
+  world.history.add(client, `reaches the target in up to ${mostMs} ms`)
+  world.network.slowed.set(key, mostMs)
+  world.loop.after(dice.wait(2 * mostMs), () => world.network.slowed.delete(key))
+}
+
+/** Sessions end with their connections, and the locks with them: others get the same records at once. */
+const loseSource = (world: World, client: string): void => {
+  world.history.add(client, "loses its connections to the source")
+  world.source.disconnect(client)
+}
+
+/** Requests whose moment matters. */
+const WRITES = new Set(["Produce", "EndTxn", "AddPartitionsToTxn", "InitProducerId"])
+
+/** Something goes wrong just when a worker writes: that is when it hurts. */
+const troubleAt = (world: World, dice: Dice) => (cluster: string, passing: Passing): void => {
+  const { loop, plan, source, workers } = world
+  if (cluster !== "target" || !WRITES.has(passing.apiName) || !dice.chance(plan.requests.trouble)) return
+  const worker = workers.find(({ client }) => client === passing.client)
+  if (worker === undefined) return
+  const longest = Math.max(plan.lockMs, plan.sessionTimeoutMs) * (1 + dice.next())
+  const { client } = passing
+  const troubles: ReadonlyArray<() => void> = [
+    () => crashFor(world, worker, dice.wait(500)),
+    () => freezeFor(world, worker, longest),
+    () => freezeFor(world, worker, dice.wait(plan.sessionTimeoutMs)),
+    () => clog(world, client, "source", longest),
+    () => clog(world, client, "target", dice.wait(1_500)),
+    () => moveSomeLeader(world, dice, source, "source"),
+    () => loseSource(world, client),
+    () => {
+      slowDown(world, dice, client)
+      loseSource(world, client)
+    },
+    () => {
+      slowDown(world, dice, client)
+      moveSomeLeader(world, dice, source, "source")
+    },
+    () => fence(world, dice.pick(worker.transactionalIds)),
+    () => slowMarkers(world, dice)
+  ]
+  const happen = dice.pick(troubles)
+  loop.after(dice.int(0, 2 * plan.requests.latencyMs), () => {
+    if (loop.nowMs < START_MS + plan.faultPhaseMs && worker.client === client) happen()
+  })
+}
+
 export const scheduleFaults = (world: World): void => {
   const { loop, plan, workers } = world
   const { times } = plan
@@ -86,6 +146,7 @@ export const scheduleFaults = (world: World): void => {
     }
     next()
   }
+  world.onRequest = troubleAt(world, new Dice(plan.seed, "trouble"))
   every(times.crash, "crash", (dice) => crashFor(world, dice.pick(workers), dice.wait(1_500)))
   every(times.freeze, "freeze", (dice) => {
     const longest = Math.max(plan.lockMs, plan.transactionTimeoutMs, plan.sessionTimeoutMs)
@@ -103,6 +164,8 @@ export const scheduleFaults = (world: World): void => {
 export const stopFaults = (world: World): void => {
   const { network, source, target, workers } = world
   network.rough = false
+  network.clogged.clear()
+  network.slowed.clear()
   for (const cluster of [source, target]) for (const id of cluster.state.brokers.keys()) cluster.startBroker(id)
   target.setMarkerDelay(1)
   target.releaseMarkers()

@@ -1,7 +1,7 @@
 /** The way between a worker and the brokers: every request takes its time; some are lost, some answers are, some come late. */
 import { Effect, type Scope } from "effect"
 import type { Embedded } from "../../src/embedded/embedded.ts"
-import type { Fault, FaultHook } from "../../src/embedded/faults.ts"
+import type { Fault, FaultHook, Passing } from "../../src/embedded/faults.ts"
 import { type LinkDriver, makeEmbeddedPool } from "../../src/embedded/link.ts"
 import { clusterOn } from "../../src/wire/clusterClient.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
@@ -11,7 +11,11 @@ import type { History } from "./history.ts"
 import type { Gate } from "./loop.ts"
 import type { RequestFaults } from "./plan.ts"
 
-const waitOf = (dice: Dice): Fault => ({ kind: "delay", requestMs: dice.int(1, 5), answerMs: dice.int(1, 5) })
+const waitOf = (dice: Dice, latencyMs: number): Fault => ({
+  kind: "delay",
+  requestMs: dice.int(1, latencyMs),
+  answerMs: dice.int(1, latencyMs)
+})
 
 /** Polls that wait, and those who tell that they live: losing them shows little and costs a log line each. */
 const QUIET = new Set(["Fetch", "ShareFetch", "ShareGroupHeartbeat", "Metadata"])
@@ -19,16 +23,35 @@ const QUIET = new Set(["Fetch", "ShareFetch", "ShareGroupHeartbeat", "Metadata"]
 export interface Network {
   /** Clients that are gone: nothing of theirs arrives any more. */
   readonly cut: Set<string>
+  /** "client cluster": nothing of theirs arrives there now, and they are not told. */
+  readonly clogged: Set<string>
+  /** "client cluster": the most that each way takes now, milliseconds. */
+  readonly slowed: Map<string, number>
   /** Faults are on. */
   rough: boolean
 }
 
-export const faultsOf = (name: string, dice: Dice, rates: RequestFaults, network: Network, history: History): FaultHook => (passing) => {
+export interface FaultOptions {
+  readonly cluster: string
+  readonly dice: Dice
+  readonly rates: RequestFaults
+  readonly network: Network
+  readonly history: History
+  /** Something may go wrong because of this request. */
+  readonly onRequest: (cluster: string, passing: Passing) => void
+}
+
+export const faultsOf = (options: FaultOptions): FaultHook => (passing) => {
+  const { cluster, dice, history, network, rates } = options
   if (network.cut.has(passing.client)) return { kind: "refuse" }
-  if (!network.rough) return waitOf(dice)
+  if (!network.rough) return waitOf(dice, 3)
+  if (network.clogged.has(`${passing.client} ${cluster}`)) return { kind: "loseRequest", then: "silence" }
+  options.onRequest(cluster, passing)
+  const slowMs = network.slowed.get(`${passing.client} ${cluster}`)
+  if (slowMs !== undefined) return { kind: "delay", requestMs: dice.int(1, slowMs), answerMs: dice.int(1, slowMs) }
   const drawn = dice.next()
   const say = (what: string): void => {
-    if (!QUIET.has(passing.apiName)) history.add(passing.client, `${passing.apiName} to ${name}-${passing.brokerId}: ${what}`)
+    if (!QUIET.has(passing.apiName)) history.add(passing.client, `${passing.apiName} to ${cluster}-${passing.brokerId}: ${what}`)
   }
   const then = dice.chance(0.7) ? "close" as const : "silence" as const
   let limit = rates.loseRequest
@@ -45,8 +68,8 @@ export const faultsOf = (name: string, dice: Dice, rates: RequestFaults, network
     say(`lost for the client, arrives ${byMs} ms later`)
     return { kind: "late", byMs }
   }
-  if (drawn < limit + rates.slow) return { kind: "delay", requestMs: dice.int(1, 400), answerMs: dice.int(1, 400) }
-  return waitOf(dice)
+  if (drawn < limit + rates.slow) return { kind: "delay", requestMs: dice.int(1, rates.slowMs), answerMs: dice.int(1, rates.slowMs) }
+  return waitOf(dice, rates.latencyMs)
 }
 
 /** A client whose answers wait while its process is stopped. */

@@ -27,6 +27,11 @@ export interface RequestFaults {
   readonly loseAnswer: number
   readonly late: number
   readonly slow: number
+  /** The most that a way takes, milliseconds; and one that is slow. */
+  readonly latencyMs: number
+  readonly slowMs: number
+  /** That a write to the target is the moment for a crash, a stop, a move or the like. */
+  readonly trouble: number
 }
 
 export interface Plan {
@@ -66,7 +71,7 @@ const NEVER: FaultTimes = {
 }
 
 const workersOf = (dice: Dice): ReadonlyArray<number> => {
-  const lanes = dice.int(1, 4)
+  const lanes = dice.pick([1, 2, 2, 3, 3, 4])
   const workers: Array<number> = []
   for (let left = lanes; left > 0;) {
     const here = dice.int(1, Math.min(2, left))
@@ -93,7 +98,15 @@ const timesOf = (dice: Dice, phaseMs: number): FaultTimes => {
 
 const requestsOf = (dice: Dice): RequestFaults => {
   const rate = (likely: number, most: number) => dice.chance(likely) ? dice.next() * most : 0
-  return { loseRequest: rate(0.5, 0.01), loseAnswer: rate(0.6, 0.02), late: rate(0.4, 0.01), slow: rate(0.5, 0.03) }
+  return {
+    loseRequest: rate(0.5, 0.01),
+    loseAnswer: rate(0.6, 0.02),
+    late: rate(0.4, 0.02),
+    slow: rate(0.5, 0.05),
+    latencyMs: dice.pick([2, 10, 40]),
+    slowMs: dice.pick([100, 500, 2_000]),
+    trouble: rate(0.95, 0.25)
+  }
 }
 
 export interface PlanOptions {
@@ -108,7 +121,7 @@ export interface PlanOptions {
 export const makePlan = (options: PlanOptions): Plan => {
   const { mode, seed } = options
   const dice = new Dice(seed, "plan")
-  const faultPhaseMs = dice.int(10_000, 25_000)
+  const faultPhaseMs = dice.int(6_000, 16_000)
   const plan: Plan = {
     seed,
     mode,
@@ -119,17 +132,17 @@ export const makePlan = (options: PlanOptions): Plan => {
     targetBrokers: dice.int(1, 3),
     transactionVersion: dice.chance(0.65) ? 2 : 1,
     ledgerPartitions: dice.chance(0.7) ? 1 : 2,
-    records: dice.int(20, 80),
+    records: dice.int(30, 100),
     faultPhaseMs,
     livenessMs: 240_000,
-    lockMs: dice.int(1_000, 5_000),
-    transactionTimeoutMs: dice.int(2_000, 8_000),
-    patienceMs: dice.int(500, 3_000),
+    lockMs: dice.int(1_000, 3_000),
+    transactionTimeoutMs: dice.int(1_500, 6_000),
+    patienceMs: dice.int(300, 3_000),
     snapshotEntries: dice.pick([3, 8, 20, 1_000]),
-    sessionTimeoutMs: dice.int(2_000, 5_000),
+    sessionTimeoutMs: dice.int(700, 2_500),
     requests: requestsOf(dice),
     times: timesOf(dice, faultPhaseMs),
     mutations: options.mutations ?? {}
   }
-  return options.calm === true ? { ...plan, requests: { loseRequest: 0, loseAnswer: 0, late: 0, slow: 0 }, times: NEVER } : plan
+  return options.calm === true ? { ...plan, requests: { loseRequest: 0, loseAnswer: 0, late: 0, slow: 0, latencyMs: 5, slowMs: 5, trouble: 0 }, times: NEVER } : plan
 }

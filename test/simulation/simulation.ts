@@ -4,6 +4,7 @@
  */
 import { Clock, Effect, Random, Scheduler, Scope } from "effect"
 import { type Embedded, makeEmbedded } from "../../src/embedded/embedded.ts"
+import type { Passing } from "../../src/embedded/faults.ts"
 import { Checker, Violation } from "./checker.ts"
 import { Coordinator } from "./coordinator.ts"
 import { Dice } from "./dice.ts"
@@ -24,6 +25,8 @@ export interface World {
   readonly target: Embedded
   readonly workers: ReadonlyArray<Worker>
   readonly checker: Checker
+  /** Told of requests while faults are on. */
+  onRequest: (cluster: string, passing: Passing) => void
   /** Runs an operator's program in virtual time. */
   readonly run: (program: Effect.Effect<void>) => void
   /** A process ended by a mistake of its own. */
@@ -44,13 +47,13 @@ export interface Result {
 /** For runs that come to no end: a mistake in a loop without time. */
 const MAX_STEPS = 1_500_000
 /** After all is done, late requests and markers may still do harm. */
-const AFTERMATH_MS = 10_000
+const AFTERMATH_MS = 7_000
 
 const setUp = (plan: Plan, prepare: (world: World) => void): World => {
   const loop = new Loop()
   const history = new History(loop)
   const dice = new Dice(plan.seed, "world")
-  const network: Network = { cut: new Set(), rough: true }
+  const network: Network = { cut: new Set(), clogged: new Set(), slowed: new Map(), rough: true }
   const scope = Scope.makeUnsafe()
   const clock = loop.clock(new Gate())
   const within = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -62,17 +65,24 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
   const make = (id: string, brokers: number, seed: number): Embedded => {
     const markers = new Dice(plan.seed, `markers ${id}`)
     const embedded = Effect.runSync(within(makeEmbedded({
-      clusterId: id,
+      clusterId: `${id}-cluster-0000000`,
       brokers,
       seed,
       transactionVersion: plan.transactionVersion,
       markerDelayMs: () => markers.int(1, 10)
     }).pipe(Scope.provide(scope))))
-    embedded.faults(faultsOf(id, new Dice(plan.seed, `network ${id}`), plan.requests, network, history))
+    embedded.faults(faultsOf({
+      cluster: id,
+      dice: new Dice(plan.seed, `network ${id}`),
+      rates: plan.requests,
+      network,
+      history,
+      onRequest: (cluster, passing) => world.onRequest(cluster, passing)
+    }))
     return embedded
   }
-  const source = make("source-cluster-0000000", plan.sourceBrokers, 1)
-  const target = make("target-cluster-0000000", plan.targetBrokers, 2)
+  const source = make("source", plan.sourceBrokers, 1)
+  const target = make("target", plan.targetBrokers, 2)
   source.createTopic(TOPIC, { partitions: plan.partitions })
   target.createTopic(TOPIC, { partitions: plan.partitions })
   source.configure("group", GROUP, {
@@ -120,7 +130,7 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
       onDefect: (defect) => world.defect ??= defect
     })
   )
-  const world: World = { plan, loop, dice, history, network, source, target, workers, checker, run: (program) => void Effect.runFork(within(program), { scheduler: loop.scheduler }), defect: null }
+  const world: World = { plan, loop, dice, history, network, source, target, workers, checker, run: (program) => void Effect.runFork(within(program), { scheduler: loop.scheduler }), onRequest: () => {}, defect: null }
   prepare(world)
   return world
 }
