@@ -15,7 +15,7 @@ const args = process.argv.slice(2)
 close([
   check("types", "tsc", "-p", "."),
   check("lint", "oxlint", "--deny-warnings"),
-  check("format", "dprint", "check"),
+  check("format", "dprint", "check", "--list-different"),
   // The whole must fit into a CI's time; far above what it takes.
   tests({ name: "tests", args, timeout: minutes(35), chosen: args.length > 0 })
 ])
