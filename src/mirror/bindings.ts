@@ -2,6 +2,7 @@
 import type { ResolvedFlow } from "../config/types.ts"
 import { atLeastOnce } from "../txn/atLeastOnce.ts"
 import type { BindingCandidate } from "../txn/binding.ts"
+import { kip1289 } from "../txn/kip1289.ts"
 import { ledger } from "../txn/ledger/ledgerBinding.ts"
 import type { Stall } from "../txn/producer.ts"
 import type { ProducerSettings } from "../txn/producerSettings.ts"
@@ -29,6 +30,14 @@ export const bindingCandidates = (
 ): ReadonlyArray<BindingCandidate> => {
   const { instance, log, onRecover, onStall } = hooks
   return [
+    kip1289({
+      ...clusters,
+      groupProtocol: flow.groupProtocol.value,
+      settings,
+      onStall,
+      onRecover,
+      transactionalId: (lane) => transactionalIdOf(instance, lane)
+    }),
     ledger({
       ...clusters,
       flow: flow.name,

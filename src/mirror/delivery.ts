@@ -4,6 +4,7 @@
  * order must be kept, and whether a record may be given back (released) for another try.
  */
 import type { Effect } from "effect"
+import type { ShareMember } from "../txn/binding.ts"
 import type { BatchView } from "../wire/batch/recordBatch.ts"
 import type { OffsetRange } from "../wire/ranges.ts"
 
@@ -78,6 +79,13 @@ export interface Source<E> {
   readonly resume: (topic: string, partition: number) => Effect.Effect<void>
   /** Changes what is subscribed to, without disturbing partitions that stay. */
   readonly subscribe: (topics: ReadonlyArray<string>) => Effect.Effect<void, E>
+  /**
+   * The transaction settles these by itself (KIP-1289): they are not renewed, acknowledged or released any more. Only
+   * sources that a transaction can settle have it.
+   */
+  readonly forget?: (delivery: Delivery, ranges: ReadonlyArray<OffsetRange>) => Effect.Effect<void>
+  /** Who holds the deliveries; null while not a member. */
+  readonly member?: () => ShareMember | null
   /** False once the records are somebody else's to mirror (lock lost, partition revoked): then they are dropped here. */
   readonly owns: (delivery: Delivery) => boolean
   /** False where a poll acknowledges what came before it: nothing may be polled while anything is held. */

@@ -5,7 +5,7 @@
  * Invariant: nothing is settled on the source before the binding says that the transaction is committed.
  */
 import { Clock, Effect, FiberSet } from "effect"
-import type { BoundTransaction, BindingStopped, Placed, SourceRange } from "../txn/binding.ts"
+import type { BindingStopped, BoundTransaction, Placed, SourceRange, StagedRange } from "../txn/binding.ts"
 import type { ProduceFailure, ProducerError } from "../txn/produceErrors.ts"
 import type { ProduceOutcome } from "../txn/produceRun.ts"
 import { rangeSet } from "../wire/ranges.ts"
@@ -130,6 +130,21 @@ const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reas
   lane.retryAtMs = 0
 }
 
+/** A release is no part of a transaction, and nothing `body` finishes is one. */
+const stagedType = (type: Settlement["type"]): NonNullable<StagedRange["type"]> => type === "release" ? "accept" : type
+
+const stage = <E>(lane: LaneContext<E>, writing: Writing): Effect.Effect<void, ProducerError | BindingStopped> =>
+  Effect.gen(function*() {
+    const { binding, source } = lane.parts
+    const ranges: Array<StagedRange> = []
+    for (const { delivery, settlements } of writing.finished) {
+      sourceRanges(delivery, settlements).forEach((range, n) => ranges.push({ ...range, type: stagedType(settlements[n]?.type ?? "accept") }))
+      // From here on they are the transaction's, whatever becomes of it: renewing their locks would be refused.
+      if (binding.settlesItself && source.forget !== undefined) yield* source.forget(delivery, settlements)
+    }
+    yield* writing.transaction.stage(ranges, writing.placed)
+  })
+
 /**
  * Runs `body` in one transaction of the binding. A failure or an interruption inside aborts it; what `body` finished
  * is settled after the commit, or is pending again after an abort.
@@ -142,10 +157,7 @@ export const transact = <E, A, E3>(
     const { binding } = lane.parts
     const writing = new Writing(yield* binding.begin)
     const result = yield* body(writing).pipe(
-      Effect.tap(() => {
-        const ranges = writing.finished.flatMap(({ delivery, settlements }) => sourceRanges(delivery, settlements))
-        return writing.transaction.stage(ranges, writing.placed)
-      }),
+      Effect.tap(() => stage(lane, writing)),
       Effect.onError(() => Effect.ignore(writing.transaction.abort))
     )
     const outcome = yield* writing.transaction.commit
@@ -153,7 +165,8 @@ export const transact = <E, A, E3>(
     else {
       // Unknown is resolved before anything else: after `start` the binding knows what is done.
       if (outcome.kind === "unknown") yield* binding.start
-      undone(lane, writing.finished, outcome.reason)
+      if (binding.settlesItself) lane.parts.events.transaction("aborted")
+      else undone(lane, writing.finished, outcome.reason)
     }
     return result
   })

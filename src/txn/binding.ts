@@ -38,6 +38,20 @@ export interface SourceRange {
   readonly last: number
 }
 
+/** A range that is staged, and what becomes of it at the commit. */
+export interface StagedRange extends SourceRange {
+  /** Default accept. gap: offsets that hold no record. */
+  readonly type?: "accept" | "reject" | "gap"
+}
+
+/** Who holds what is staged, for a binding that acknowledges it itself. */
+export interface ShareMember {
+  readonly groupId: string
+  readonly memberId: string
+  /** 0 while not joined. */
+  readonly memberEpoch: number
+}
+
 export interface Triage {
   /** Already on the target: acknowledge without output. */
   readonly done: ReadonlyArray<SourceRange>
@@ -70,7 +84,7 @@ export interface BoundTransaction {
   ) => Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError | BindingStopped>
   /** May be called more than once, with ranges that do not overlap. A failure means: abort. */
   readonly stage: (
-    ranges: ReadonlyArray<SourceRange>,
+    ranges: ReadonlyArray<StagedRange>,
     outputs: ReadonlyArray<Placed>
   ) => Effect.Effect<void, ProducerError | BindingStopped>
   readonly commit: Effect.Effect<Outcome, BindingStopped>
@@ -101,7 +115,7 @@ export interface BindingCandidate {
   /** Asks the clusters now. Asked again when their features change. */
   readonly support: Effect.Effect<Support>
   /** A binding for one lane. */
-  readonly make: (lane: { readonly name: string }) => Effect.Effect<Binding, BindingStopped, Scope.Scope>
+  readonly make: (lane: { readonly name: string; readonly member?: () => ShareMember | null }) => Effect.Effect<Binding, BindingStopped, Scope.Scope>
   /** Where it keeps one: what it knows of the source's records, shared with its lanes. For positions and repair. */
   readonly ledger?: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>
 }

@@ -82,6 +82,8 @@ export const makeShareSource = (
       pause: () => Effect.void,
       resume: () => Effect.void,
       subscribe: consumer.subscribe,
+      forget: (delivery, ranges) => consumer.forget(delivery.token as Acquired, ranges),
+      member: () => ({ groupId: consumer.groupId, memberId: consumer.memberId, memberEpoch: consumer.memberEpoch() }),
       owns: (delivery) => {
         const { held } = delivery.token as Acquired
         return delivery.ranges.some((range) => overlaps(held, range))
