@@ -166,7 +166,6 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
   Effect.scoped(Effect.gen(function*() {
     const { handle, log } = running
     const name = `${handle.flow.name}-${n}`
-    const binding = yield* running.candidate.make({ name })
     const source = yield* makeLaneSource({
       cluster: running.clusters.source,
       settings: sourceSettings(running.config, handle.flow),
@@ -185,6 +184,8 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       Effect.sync(() => running.sources.add(source)),
       () => Effect.sync(() => running.sources.delete(source))
     )
+    // After the source, so closed before it: a transaction ends before what it stands for is given back.
+    const binding = yield* running.candidate.make({ name, member: () => source.member?.() ?? null })
     yield* runLane({
       source: n === 0 && running.repairs !== null ? withRepairs(source, running.repairs) : source,
       binding,
