@@ -7,7 +7,7 @@ import type { Cluster } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
 import { selectTopics } from "./control/topics.ts"
-import { chooseGuarantee, connectFlow, namingOf, reasonsOf } from "./flowSetup.ts"
+import { chooseGuarantee, connectFlow, namingOf, reasonsOf, refusalOf } from "./flowSetup.ts"
 import { buildChain } from "./transforms/build.ts"
 
 export interface CheckedTopic {
@@ -88,9 +88,14 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     const clusters = yield* connectFlow(config, flow)
     const { source, target } = clusters
     yield* buildChain(flow.transforms)
-    const choice = yield* chooseGuarantee(config, flow, clusters, { onStall: () => {}, onRecover: () => {}, log: () => {}, instance: "check" })
+    const choice = yield* chooseGuarantee(config, flow, clusters, {
+      onStall: () => {},
+      onRecover: () => {},
+      log: () => {},
+      instance: "check"
+    })
     const reasons = reasonsOf(choice)
-    if (choice.effective === null) problems.push(`${choice.wanted} cannot be had and exactly.once.fallback is fail`)
+    if (choice.effective === null) problems.push(refusalOf(choice))
     else if (choice.effective !== choice.wanted) {
       warnings.push(`${choice.wanted} is wanted, ${choice.effective} would be in force: ${reasons.join("; ")}`)
     }

@@ -8,6 +8,18 @@ export class FlowStopped extends Schema.TaggedError<FlowStopped>()("FlowStopped"
   }
 }
 
+/** One end of a flow cannot be used now: unreachable, not Kafka, a wrong password. */
+export class ClusterUnusable extends Schema.TaggedError<ClusterUnusable>()("ClusterUnusable", {
+  end: Schema.Literals(["source", "target"]),
+  /** As in the configuration. */
+  alias: Schema.String,
+  what: Schema.String
+}) {
+  override get message(): string {
+    return `the ${this.end} "${this.alias}" cannot be used: ${this.what}`
+  }
+}
+
 /** What the program as a whole fails with; one line each. */
 export class ServiceError
   extends Schema.TaggedError<ServiceError>()("ServiceError", { lines: Schema.Array(Schema.String) })

@@ -14,7 +14,15 @@ import type { Output } from "./copy.ts"
 import { deadLetter } from "./deadLetters.ts"
 import type { Source } from "./delivery.ts"
 import { FlowStopped } from "./errors.ts"
-import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, prepareSource, reasonsOf } from "./flowSetup.ts"
+import {
+  chooseGuarantee,
+  connectFlow,
+  type FlowClusters,
+  namingOf,
+  prepareSource,
+  reasonsOf,
+  refusalOf
+} from "./flowSetup.ts"
 import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
@@ -225,7 +233,7 @@ const guarantee = (
     const reasons = reasonsOf(choice)
     if (choice.candidate === null || choice.effective === null) {
       return yield* new FlowStopped({
-        what: `${choice.wanted} cannot be had and exactly.once.fallback is fail: ${reasons.join("; ")}`
+        what: refusalOf(choice)
       })
     }
     state.guarantee = { wanted: choice.wanted, effective: choice.effective, binding: choice.candidate.name, reasons }

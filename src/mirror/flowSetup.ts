@@ -11,7 +11,7 @@ import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { SettingsError } from "../wire/settings.ts"
 import { bindingCandidates, type BindingHooks } from "./bindings.ts"
-import { FlowStopped } from "./errors.ts"
+import { ClusterUnusable, FlowStopped } from "./errors.ts"
 import { makeNaming, type Naming } from "./naming.ts"
 
 export interface FlowClusters {
@@ -23,19 +23,27 @@ export interface FlowClusters {
 
 const hasOverrides = (values: Readonly<Record<string, string>>): boolean => Object.keys(values).length > 0
 
+/** A failure of one end, with its name. */
+const reach = <A, E extends { readonly message: string }, R>(
+  flow: ResolvedFlow,
+  end: "source" | "target",
+  work: Effect.Effect<A, E, R>
+): Effect.Effect<A, ClusterUnusable, R> =>
+  Effect.mapError(work, ({ message }) => new ClusterUnusable({ end, alias: flow[end], what: message }))
+
 /** Connects to both ends and asks each for its id, so that what is wrong with an address or a password shows at once. */
 export const connectFlow = (
   config: ResolvedConfig,
   flow: ResolvedFlow
-): Effect.Effect<FlowClusters, SettingsError | WireError | FlowStopped, Scope.Scope> =>
+): Effect.Effect<FlowClusters, ClusterUnusable | FlowStopped, Scope.Scope> =>
   Effect.gen(function*() {
-    const source = yield* makeCluster(flow.source, sourceSettings(config, flow))
-    const target = yield* makeCluster(flow.target, targetSettings(config, flow))
+    const source = yield* reach(flow, "source", makeCluster(flow.source, sourceSettings(config, flow)))
+    const target = yield* reach(flow, "target", makeCluster(flow.target, targetSettings(config, flow)))
     const targetAdmin = hasOverrides(flow.adminOverrides)
-      ? yield* makeCluster(flow.target, adminSettings(config, flow, "target"))
+      ? yield* reach(flow, "target", makeCluster(flow.target, adminSettings(config, flow, "target")))
       : target
-    const sourceId = yield* source.clusterId
-    const targetId = yield* target.clusterId
+    const sourceId = yield* reach(flow, "source", source.clusterId)
+    const targetId = yield* reach(flow, "target", target.clusterId)
     if (sourceId === targetId && flow.replicationPolicy === "identity" && flow.topicMapping.size === 0) {
       return yield* new FlowStopped({
         what:
@@ -74,6 +82,10 @@ export const chooseGuarantee = (
 /** Why each binding that was tried cannot hold, one sentence each. */
 export const reasonsOf = (choice: BindingChoice): ReadonlyArray<string> =>
   choice.reasons.map(({ binding, reason }) => `${binding}: ${reason}`)
+
+/** Why a flow under exactly.once.fallback fail does not run. */
+export const refusalOf = (choice: BindingChoice): string =>
+  `${choice.wanted} cannot be had and exactly.once.fallback is fail: ${reasonsOf(choice).join("; ")}`
 
 /** The broker's default when nobody has set the group's limit. */
 const DELIVERY_LIMIT = 5

@@ -103,6 +103,9 @@ const parseLabels = (text: string): Record<string, string> =>
     [...text.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g)].map(([, name, value]) => [name, value])
   )
 
+/** The lines of an output that are JSON. */
+export const parseLogs = (output: string): ReadonlyArray<LogLine> => output.split("\n").flatMap(parseLine)
+
 /** Prometheus text; histograms come as their _bucket, _sum and _count. */
 export const parseMetrics = (text: string): ReadonlyMap<string, ReadonlyArray<Sample>> => {
   const found = new Map<string, Array<Sample>>()
@@ -172,7 +175,7 @@ export const startOnceover = async (options: StartOptions): Promise<Onceover> =>
     configFile,
     exited,
     output,
-    logs: () => output().split("\n").flatMap(parseLine),
+    logs: () => parseLogs(output()),
     kill: async (signal) => {
       child.kill(signal)
       if (signal === "SIGKILL") await exited
