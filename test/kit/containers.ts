@@ -3,8 +3,8 @@
  * `npm run test:containers` has made. `startCluster` (kafka.ts) comes here when ONCEOVER_TEST_KAFKA=containers.
  *
  * - Settings, ports and waiting are those of the processes; SIGSTOP and SIGCONT pause and unpause the container.
- * - What only a container can do: `disconnect` takes the broker off every network it is on. Nothing answers, nothing
- *   refuses or resets what is inside; the broker itself goes on, since it talks to itself over its own loopback.
+ * - What only a container can do: `disconnect` takes the broker off its network. This machine is refused and its
+ *   connections end, other containers get no answer; the broker itself goes on, over its own loopback.
  * - Containers carry a label with the number of the run's process: scripts/testContainers.ts removes what is left of
  *   a run that was killed. Ryuk, the container that does so elsewhere, is an image more to pull, and is not used.
  * - No log folder: `logDir` is empty, so segments.ts and what reads a broker's files need processes.
