@@ -100,3 +100,40 @@ export const runCommitter = (
     ),
     Effect.forever
   )
+
+const REBALANCE_IN_PROGRESS = 27
+
+/** Once more after a moment, where the group or its coordinator was just busy: it is the last chance. */
+export const lastCommit = (commitNow: Effect.Effect<CommitOutcome>): Effect.Effect<CommitOutcome> =>
+  Effect.flatMap(
+    commitNow,
+    (outcome) =>
+      outcome.kind === "later" || (outcome.kind === "rebalanced" && outcome.error.code === REBALANCE_IN_PROGRESS)
+        ? Effect.andThen(Effect.sleep(200), commitNow)
+        : Effect.succeed(outcome)
+  )
+
+const BETWEEN_TRIES_MS = 200
+
+/**
+ * The commit before leaving: again and again, for a rebalance passes (with the next generation what stayed ours can be
+ * committed), and so does a busy coordinator. Bounded.
+ */
+export const finalCommit = (
+  shared: Shared,
+  commitOnce: Effect.Effect<CommitOutcome>,
+  forMs: number
+): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    while (true) {
+      const { kind } = yield* commitOnce
+      if (kind === "committed" || kind === "failed") return
+      yield* Effect.sleep(BETWEEN_TRIES_MS)
+    }
+  }).pipe(Effect.timeoutOrElse({
+    duration: forMs,
+    orElse: () =>
+      Effect.logWarning(
+        `group ${shared.groupId}: the last positions could not be committed within ${forMs} ms; the records since the commit before come again`
+      )
+  }))

@@ -23,7 +23,7 @@ import {
   type SettingsError
 } from "../wire/settings.ts"
 import { CommitBook, type Confirmed } from "./commitBook.ts"
-import { type CommitOutcome, flush, runCommitter } from "./committer.ts"
+import { type CommitOutcome, finalCommit, flush, lastCommit, runCommitter } from "./committer.ts"
 import type { GapError, MembershipError, PartitionProblem } from "./errors.ts"
 import { runFetcher } from "./fetcher.ts"
 import { type GroupProtocol, librdkafkaConf } from "./librdkafkaConf.ts"
@@ -204,18 +204,6 @@ const remove = (
   onAssignment?.(shared.partitions.size)
 }
 
-const REBALANCE_IN_PROGRESS = 27
-
-/** Once more after a moment, where the group or its coordinator was just busy: it is the last chance. */
-const lastCommit = (commitNow: Effect.Effect<CommitOutcome>): Effect.Effect<CommitOutcome> =>
-  Effect.flatMap(
-    commitNow,
-    (outcome) =>
-      outcome.kind === "later" || (outcome.kind === "rebalanced" && outcome.error.code === REBALANCE_IN_PROGRESS)
-        ? Effect.andThen(Effect.sleep(200), commitNow)
-        : Effect.succeed(outcome)
-  )
-
 /** What a rebalance does to the consumer. `commitNow` is bounded. */
 const rebalancing = (
   shared: Shared,
@@ -358,7 +346,9 @@ export const makeGroupConsumer = (
     }, rebalancing(shared, options, Math.floor(revokeMs * 0.6), commitNow(Math.floor(revokeMs * 0.3))))
     yield* Effect.addFinalizer(() => Effect.sync(() => options.onAssignment?.(0)))
     yield* Effect.addFinalizer(() =>
-      commitNow(closeMs).pipe(Effect.timeoutOption(closeMs), Effect.andThen(options.cluster.release(shared.purpose)))
+      finalCommit(shared, commitNow(Math.ceil(closeMs / 4)), closeMs).pipe(
+        Effect.andThen(options.cluster.release(shared.purpose))
+      )
     )
     const fetchers = yield* FiberMap.make<number>()
     const brokers = () => new Set([...shared.partitions.values()].map(fetchFrom).filter((id) => id >= 0))

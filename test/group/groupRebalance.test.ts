@@ -227,6 +227,31 @@ describe("rebalances and commits", () => {
       assert.deepStrictEqual(events, ["commit t-0=4 t-1=4 u-0=4", "left"])
     }))
 
+  it.effect("closing while the group rebalances: the last commit is tried until the rebalance is over", () =>
+    Effect.gen(function*() {
+      const closing = yield* Effect.forkChild(Effect.scoped(Effect.gen(function*() {
+        const w = yield* start({ commitIntervalMs: 3_600_000 })
+        yield* confirmAll(w)
+        w.group.commitCodes.push(22, 27)
+        return w.group.events
+      })))
+      yield* passUntil(() => closing.pollUnsafe() !== undefined)
+      const all = "commit t-0=4 t-1=4 u-0=4"
+      assert.deepStrictEqual(yield* Fiber.join(closing), [`${all} refused 22`, `${all} refused 27`, all, "left"])
+    }))
+
+  it.effect("closing does not wait for ever for a group that stays busy", () =>
+    Effect.gen(function*() {
+      const closing = yield* Effect.forkChild(Effect.scoped(Effect.gen(function*() {
+        const w = yield* start({ commitIntervalMs: 3_600_000, closeTimeoutMs: 2_000 })
+        yield* confirmAll(w)
+        for (let i = 0; i < 100; i++) w.group.commitCodes.push(27)
+        return w.group.events
+      })))
+      yield* passUntil(() => closing.pollUnsafe() !== undefined)
+      assert.strictEqual((yield* Fiber.join(closing)).at(-1), "left")
+    }))
+
   it.effect("confirming what was never given out is a defect", () =>
     Effect.gen(function*() {
       const w = yield* start()
