@@ -14,7 +14,15 @@ import type { WireError } from "../wire/errors.ts"
 import type { Copied, CopyUnit, Output } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
-import { hold, holdUndecided, type LaneContext, type LaneParts, makeContext, unitSettlements } from "./laneContext.ts"
+import {
+  hold,
+  holdUndecided,
+  type LaneContext,
+  type LaneParts,
+  makeContext,
+  TWICE,
+  unitSettlements
+} from "./laneContext.ts"
 import type { PendingUnit } from "./pending.ts"
 import { BEHIND, handleFailures, narrow, writeRest } from "./refusals.ts"
 import { copyOne, retryHeld } from "./retries.ts"
@@ -75,9 +83,14 @@ const conclude = <E>(
     return index
   })
 
-const write = <E>(lane: LaneContext<E>, work: ReadonlyArray<Work>) =>
+const write = <E>(lane: LaneContext<E>, given: ReadonlyArray<Work>) =>
   transact(lane, (writing) =>
     Effect.gen(function*() {
+      const work: Array<Work> = []
+      for (const one of given) {
+        if (writing.claim(one.delivery, one.delivery.ranges)) work.push(one)
+        else yield* hold(lane, { kind: "copy", delivery: one.delivery, reason: TWICE })
+      }
       const outcomes = yield* writing.write(work.flatMap(({ copied }) => copied.units.flatMap((unit) => unit.outputs)))
       let index = 0
       for (const one of work) index = yield* conclude(lane, writing, one, outcomes, index)

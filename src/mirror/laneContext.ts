@@ -42,6 +42,7 @@ export interface LaneParts<E> {
   readonly stopping: () => boolean
 }
 
+export const TWICE = "delivered twice: the other delivery of these records is being written"
 export const UNDECIDED = "another lane's transaction over these records is not decided yet"
 
 /** Between two tries of held work, milliseconds: doubling, with this floor and ceiling. */

@@ -3,6 +3,7 @@ import { Clock, Effect } from "effect"
 import type { BindingStopped } from "../txn/binding.ts"
 import type { ProducerError } from "../txn/produceErrors.ts"
 import type { WireError } from "../wire/errors.ts"
+import type { OffsetRange } from "../wire/ranges.ts"
 import { copyDelivery } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
@@ -122,6 +123,9 @@ const tryable = <E>(
     return now
   })
 
+const offsetsOf = (item: Pending): ReadonlyArray<OffsetRange> =>
+  item.kind === "copy" ? item.delivery.ranges : [...item.unit.accept, ...item.unit.gaps]
+
 /** All that one partition holds; true when anything of it moved. */
 const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: ReadonlyArray<Pending>) =>
   Effect.gen(function*() {
@@ -129,6 +133,10 @@ const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: Readon
     for (const item of items) {
       if (!lane.parts.source.owns(item.delivery)) {
         yield* release(lane, item)
+        continue
+      }
+      if (!writing.claim(item.delivery, offsetsOf(item))) {
+        if (lane.ordered) break
         continue
       }
       if (yield* item.kind === "copy" ? retryCopy(lane, writing, item) : retryUnit(lane, writing, item)) moved = true

@@ -8,7 +8,7 @@ import { Clock, Effect, FiberSet } from "effect"
 import type { BindingStopped, BoundTransaction, Placed, SourceRange, StagedRange } from "../txn/binding.ts"
 import type { ProduceFailure, ProducerError } from "../txn/produceErrors.ts"
 import type { ProduceOutcome } from "../txn/produceRun.ts"
-import { rangeSet } from "../wire/ranges.ts"
+import { EMPTY, type OffsetRange, overlaps, type RangeSet, rangeSet, union } from "../wire/ranges.ts"
 import type { CopyUnit, Output } from "./copy.ts"
 import type { Delivery, Settlement } from "./delivery.ts"
 import type { LaneContext } from "./laneContext.ts"
@@ -37,9 +37,23 @@ export class Writing {
   readonly transaction: BoundTransaction
   readonly finished: Array<Finished> = []
   readonly placed: Array<Placed> = []
+  /** By source partition. */
+  readonly #claimed = new Map<string, RangeSet>()
 
   constructor(transaction: BoundTransaction) {
     this.transaction = transaction
+  }
+
+  /**
+   * Takes source offsets into this transaction. False: it has some of them already. A source delivers twice what its
+   * broker took for lost; no check of a binding sees two outputs of one transaction, so the second waits.
+   */
+  claim(delivery: Delivery, ranges: ReadonlyArray<OffsetRange>): boolean {
+    const key = `${delivery.topicId}/${delivery.topic}/${delivery.partition}`
+    const claimed = this.#claimed.get(key) ?? EMPTY
+    if (ranges.some((range) => overlaps(claimed, range))) return false
+    this.#claimed.set(key, union(claimed, rangeSet(ranges)))
+    return true
   }
 
   finish(delivery: Delivery, settlements: ReadonlyArray<Settlement>, unit: CopyUnit | null): void {
@@ -123,7 +137,8 @@ const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reas
   for (const { delivery, settlements } of finished) {
     byDelivery.set(delivery, [...(byDelivery.get(delivery) ?? []), ...settlements])
   }
-  for (const [delivery, settlements] of byDelivery) {
+  // The last one first: each goes before what its partition holds, and in the end they are in their order.
+  for (const [delivery, settlements] of [...byDelivery].reverse()) {
     const again = deliveryWithin(delivery, rangeSet(settlements))
     lane.pending.addFirst({ kind: "copy", delivery: again, reason })
   }
@@ -138,7 +153,9 @@ const stage = <E>(lane: LaneContext<E>, writing: Writing): Effect.Effect<void, P
     const { binding, source } = lane.parts
     const ranges: Array<StagedRange> = []
     for (const { delivery, settlements } of writing.finished) {
-      sourceRanges(delivery, settlements).forEach((range, n) => ranges.push({ ...range, type: stagedType(settlements[n]?.type ?? "accept") }))
+      sourceRanges(delivery, settlements).forEach((range, n) =>
+        ranges.push({ ...range, type: stagedType(settlements[n]?.type ?? "accept") })
+      )
       // From here on they are the transaction's, whatever becomes of it: renewing their locks would be refused.
       if (binding.settlesItself && source.forget !== undefined) yield* source.forget(delivery, settlements)
     }

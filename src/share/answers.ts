@@ -119,6 +119,15 @@ const troubled = (
   }
 }
 
+/** The same records may be held from before, of this broker or of the leader before it: two of us must not work on them. */
+const supersede = (core: ShareCore, by: Hold): void => {
+  for (const link of core.links.values()) {
+    for (const { hold, ranges } of link.book.supersede(by)) {
+      core.emit({ kind: "lost", topic: hold.topic, partition: hold.partition, ranges, why: hold.lostWhy ?? "" })
+    }
+  }
+}
+
 const acquire = (
   core: ShareCore,
   link: BrokerLink,
@@ -143,6 +152,7 @@ const acquire = (
     lockTimeoutMs: Math.max(1000, lockTimeoutMs),
     generation: link.session.generation
   })
+  supersede(core, hold)
   link.book.add(hold)
   link.waiting = true
   core.arrivals.push(hold)

@@ -187,6 +187,19 @@ export class HeldBook {
     this.sweep()
     return expired
   }
+  /** The broker has given these out again: whatever lock we believed to have on them is gone. */
+  supersede(by: Hold): ReadonlyArray<{ readonly hold: Hold; readonly ranges: RangeSet }> {
+    const lost: Array<{ readonly hold: Hold; readonly ranges: RangeSet }> = []
+    for (const hold of this.#holds) {
+      if (hold.topicId !== by.topicId || hold.partition !== by.partition) continue
+      const ranges = Ranges.intersect(hold.held, by.held)
+      if (ranges.length === 0) continue
+      hold.lose(ranges, "the broker has delivered them again: it no longer knew of our lock")
+      lost.push({ hold, ranges })
+    }
+    this.sweep()
+    return lost
+  }
   /** All is lost (`only`: of one partition). */
   loseAll(why: string, only?: { readonly topicId: string; readonly partition: number }): ReadonlyArray<Hold> {
     const lost: Array<Hold> = []

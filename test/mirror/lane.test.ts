@@ -224,6 +224,54 @@ describe("transactions", () => {
       ])
     }))
 
+  it.effect("an aborted one of several deliveries is done again in their order", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({
+        mode: "consumer",
+        deliveries: [[one(0), one(1), one(2)]],
+        outcomes: [{ kind: "aborted", reason: "fenced out" }]
+      })
+      yield* run(world)
+      const written = world.log.slice(world.log.indexOf("aborted")).filter((line) => line.startsWith("write"))
+      assert.deepStrictEqual(written, ["write v0", "write v1", "write v2"])
+    }))
+
+  it.effect("never holds two outputs of one record, though the source has delivered it twice at once", () =>
+    Effect.gen(function*() {
+      const done = new Set<number>()
+      const world = makeWorld({
+        deliveries: [[three(), one(1, 2)]],
+        triage: (ranges) =>
+          Effect.sync(() => ({
+            done: ranges.filter((range) => done.has(range.first)),
+            wait: [],
+            ours: ranges.filter((range) => !done.has(range.first))
+          }))
+      })
+      const { settle } = world.parts.source
+      Object.assign(world.parts.source, {
+        settle: (...args: Parameters<typeof settle>) => {
+          for (const offset of [0, 1, 2]) done.add(offset)
+          return settle(...args)
+        }
+      })
+      yield* run(world, 5)
+      assert.deepStrictEqual(world.target.map((record) => String(record.value)), ["v0", "v1", "v2"])
+    }))
+
+  it.effect("never holds two outputs of one record, though two deliveries of it were held", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({
+        deliveries: [[one(0)], [one(0, 2)]],
+        outcomes: [],
+        refuses: () => world.log.length < 4 ? "partition" : null
+      })
+      yield* run(world, 5)
+      const transactions = world.log.join(";").split("commit")
+      assert.isTrue(transactions.every((lines) => (lines.match(/write/g) ?? []).length <= 1), world.log.join("; "))
+      assert.isAtLeast(world.target.length, 1)
+    }))
+
   it.effect("an unknown one is resolved before anything else", () =>
     Effect.gen(function*() {
       const world = makeWorld({ deliveries: [[one(0)]], outcomes: [{ kind: "unknown", reason: "no answer" }] })

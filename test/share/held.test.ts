@@ -149,4 +149,18 @@ describe("all that is held", () => {
     book.sweep()
     assert.isTrue(book.isEmpty)
   })
+  it("what the broker delivers again is lost where it was held before, and only that", () => {
+    const book = new HeldBook()
+    const [before, elsewhere] = [hold({ partition: 0 }), hold({ partition: 1 })]
+    book.add(before)
+    book.add(elsewhere)
+    const again = hold({ partition: 0, first: 90, last: 112 })
+    assert.deepStrictEqual(book.supersede(again).map(({ ranges }) => ranges), [[{ first: 90, last: 99 }]])
+    assert.deepStrictEqual([before.held, elsewhere.held, again.held], [
+      [{ first: 0, last: 89 }],
+      [{ first: 0, last: 99 }],
+      [{ first: 90, last: 112 }]
+    ])
+    assert.deepStrictEqual([before.lost, elsewhere.lost], [true, false])
+  })
 })

@@ -121,6 +121,17 @@ class LedgerLane {
   }
 }
 
+const isTwice = (ranges: ReadonlyArray<SourceRange>): boolean => {
+  const sorted = ranges.toSorted((a, b) =>
+    a.topicId.localeCompare(b.topicId) || a.topic.localeCompare(b.topic) || a.partition - b.partition || a.first - b.first
+  )
+  return sorted.some((range, n) => {
+    const before = sorted[n - 1]
+    return before !== undefined && before.topicId === range.topicId && before.topic === range.topic &&
+      before.partition === range.partition && before.last >= range.first
+  })
+}
+
 /** Entries in the log, and what they hold. */
 interface Written {
   readonly x: number
@@ -150,6 +161,8 @@ class LedgerTransaction {
       produce: (batches) => this.#produce(batches),
       stage: (ranges, outputs) =>
         Effect.sync(() => {
+          // R5 compares with other transactions: two outputs of one record in this one it would not see.
+          if (isTwice([...this.#ranges, ...ranges])) this.#doomed ??= "it holds the same source offsets twice"
           this.#ranges.push(...ranges)
           this.#outputs.push(...outputs)
         }),
