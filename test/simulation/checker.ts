@@ -87,7 +87,9 @@ export class Checker {
   check(): void {
     for (let partition = 0; partition < this.#options.partitions; partition++) this.#readTarget(partition)
     this.#readDecisions()
-    if (this.#options.ordered) for (let partition = 0; partition < this.#options.partitions; partition++) this.#checkOrder(partition)
+    if (this.#options.ordered) {
+      for (let partition = 0; partition < this.#options.partitions; partition++) this.#checkOrder(partition)
+    }
     for (let partition = 0; partition < this.#options.partitions; partition++) this.#readShare(partition)
   }
 
@@ -117,7 +119,9 @@ export class Checker {
   #readDecisions(): void {
     for (const marker of this.#options.target.state.markers) {
       const { participant } = marker
-      if (participant.kind !== "partition" || participant.topic !== this.#options.targetTopic || !marker.committed) continue
+      if (participant.kind !== "partition" || participant.topic !== this.#options.targetTopic || !marker.committed) {
+        continue
+      }
       this.#end(participant.partition, marker.producerId, true)
     }
   }
@@ -137,7 +141,9 @@ export class Checker {
       const known = this.#committed.get(id)
       if (known !== undefined) {
         this.duplicates++
-        if (!this.#options.duplicatesAllowed) throw new Violation(`source record ${id} is committed twice: at ${known} and at ${place}`)
+        if (!this.#options.duplicatesAllowed) {
+          throw new Violation(`source record ${id} is committed twice: at ${known} and at ${place}`)
+        }
       }
       this.#committed.set(id, place)
     }
@@ -156,7 +162,9 @@ export class Checker {
       const key = partitionOf(id)
       const newest = target.newest.get(key) ?? -1
       if (numberOf(id) < newest && !this.#options.duplicatesAllowed) {
-        throw new Violation(`out of order: source record ${id} is at ${this.#options.targetTopic}-${partition}@${offset}, behind ${key}:${newest}`)
+        throw new Violation(
+          `out of order: source record ${id} is at ${this.#options.targetTopic}-${partition}@${offset}, behind ${key}:${newest}`
+        )
       }
       target.newest.set(key, Math.max(newest, numberOf(id)))
     }
@@ -169,7 +177,9 @@ export class Checker {
     if (shared === undefined) return
     this.#acknowledgedTo(partition, shared.start, "acknowledged in the share group")
     shared.cells.forEach((cell, n) => {
-      if (cell.state === "acknowledged") this.#acknowledged(partition, shared.start + n, "acknowledged in the share group")
+      if (cell.state === "acknowledged") {
+        this.#acknowledged(partition, shared.start + n, "acknowledged in the share group")
+      }
     })
   }
 
@@ -180,7 +190,9 @@ export class Checker {
   }
 
   #acknowledgedTo(partition: number, end: number, how: string): void {
-    for (let offset = this.#checkedTo[partition] as number; offset < end; offset++) this.#acknowledged(partition, offset, how)
+    for (let offset = this.#checkedTo[partition] as number; offset < end; offset++) {
+      this.#acknowledged(partition, offset, how)
+    }
     this.#checkedTo[partition] = Math.max(this.#checkedTo[partition] as number, end)
   }
 
@@ -194,12 +206,16 @@ export class Checker {
   missing(): string | null {
     if (this.#committed.size < this.#expected.size) {
       const left = [...this.#expected].filter((id) => !this.#committed.has(id))
-      return `${left.length} of ${this.#expected.size} source records have no committed output: ${left.slice(0, 10).join(", ")}`
+      return `${left.length} of ${this.#expected.size} source records have no committed output: ${
+        left.slice(0, 10).join(", ")
+      }`
     }
     for (let partition = 0; partition < this.#options.partitions; partition++) {
       const last = Math.max(-1, ...(this.#sourceIds[partition] as Map<number, string>).keys())
       if ((this.#checkedTo[partition] as number) <= last) {
-        return `partition ${partition}: records from offset ${this.#checkedTo[partition]} on are mirrored but not acknowledged`
+        return `partition ${partition}: records from offset ${
+          this.#checkedTo[partition]
+        } on are mirrored but not acknowledged`
       }
     }
     return null

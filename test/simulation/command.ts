@@ -53,7 +53,9 @@ export const simulateCommand = async (args: ReadonlyArray<string>, print: (line:
   }
   const seconds = (performance.now() - startedMs) / 1_000
   print(
-    `${count} seeds from ${from}: ${failed} failed; ${(virtualMs / 60_000).toFixed(1)} minutes of virtual time, ${requests} requests, in ${seconds.toFixed(1)} s`
+    `${count} seeds from ${from}: ${failed} failed; ${
+      (virtualMs / 60_000).toFixed(1)
+    } minutes of virtual time, ${requests} requests, in ${seconds.toFixed(1)} s`
   )
   return failed === 0 ? 0 : 1
 }

@@ -69,10 +69,15 @@ export class Coordinator {
       }
       yield* Effect.addFinalizer(() => this.#leaving(member))
       return {
-        subscribe: (topics) => Effect.sync(() => topics.length === 0 ? this.#remove(member, "leaves") : this.#join(member)),
+        subscribe: (topics) =>
+          Effect.sync(() => topics.length === 0 ? this.#remove(member, "leaves") : this.#join(member)),
         commit: (positions) => this.#asked("commit", member, () => this.#commit(member, positions)),
         committed: (partitions) =>
-          this.#asked("committed", member, () => partitions.flatMap(({ partition }) => this.#committed.get(partition) ?? []))
+          this.#asked(
+            "committed",
+            member,
+            () => partitions.flatMap(({ partition }) => this.#committed.get(partition) ?? [])
+          )
       }
     })
 
@@ -135,9 +140,12 @@ export class Coordinator {
         if (this.#reachable(member)) this.#remove(member, "leaves")
         return Effect.void
       }
-      return Effect.andThen(member.handlers.revoked(owned), Effect.sync(() => {
-        if (this.#reachable(member)) this.#remove(member, "leaves")
-      }))
+      return Effect.andThen(
+        member.handlers.revoked(owned),
+        Effect.sync(() => {
+          if (this.#reachable(member)) this.#remove(member, "leaves")
+        })
+      )
     })
   }
 
@@ -166,8 +174,9 @@ export class Coordinator {
     const tell = (): void => {
       const client = this.#clientOf(member)
       if (this.#options.network.cut.has(client) || member.left) return
-      if (this.#options.network.clogged.has(`${client} source`)) this.#options.loop.after(HEARTBEAT_MS, () => member.gate.pass(tell))
-      else member.run(had.length === 0 ? Effect.void : member.handlers.lost(had), () => this.#join(member))
+      if (this.#options.network.clogged.has(`${client} source`)) {
+        this.#options.loop.after(HEARTBEAT_MS, () => member.gate.pass(tell))
+      } else member.run(had.length === 0 ? Effect.void : member.handlers.lost(had), () => this.#join(member))
     }
     member.gate.pass(tell)
   }
@@ -190,7 +199,9 @@ export class Coordinator {
   #balance(): void {
     const wanted = this.#wanted()
     for (const member of this.#members) {
-      const given = [...member.owned].filter((partition) => wanted.get(partition) !== member && !member.revoking.has(partition))
+      const given = [...member.owned].filter((partition) =>
+        wanted.get(partition) !== member && !member.revoking.has(partition)
+      )
       if (given.length > 0 && !member.left) this.#revoke(member, given)
     }
     const owned = new Set(this.#members.flatMap((member) => [...member.owned]))
@@ -205,12 +216,13 @@ export class Coordinator {
 
   #assign(member: Member, partitions: ReadonlyArray<number>): void {
     const { dice, history, loop } = this.#options
-    loop.after(dice.int(1, 20), () => member.gate.pass(() => {
-      const still = partitions.filter((partition) => member.owned.has(partition) && this.#members.includes(member))
-      if (still.length === 0) return
-      history.add(member.name, `is assigned ${still.join(", ")}`)
-      member.run(member.handlers.assigned(this.#at(still)), () => {})
-    }))
+    loop.after(dice.int(1, 20), () =>
+      member.gate.pass(() => {
+        const still = partitions.filter((partition) => member.owned.has(partition) && this.#members.includes(member))
+        if (still.length === 0) return
+        history.add(member.name, `is assigned ${still.join(", ")}`)
+        member.run(member.handlers.assigned(this.#at(still)), () => {})
+      }))
   }
 
   #revoke(member: Member, partitions: ReadonlyArray<number>): void {
@@ -233,4 +245,3 @@ export class Coordinator {
     })
   }
 }
-

@@ -34,6 +34,9 @@ export class Dice {
   }
 
   get service(): typeof Random.Random.Service {
-    return { nextDoubleUnsafe: this.next, nextIntUnsafe: () => this.int(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER) }
+    return {
+      nextDoubleUnsafe: this.next,
+      nextIntUnsafe: () => this.int(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
+    }
   }
 }

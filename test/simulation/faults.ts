@@ -18,7 +18,9 @@ const moveSomeLeader = (world: World, dice: Dice, cluster: Embedded, name: strin
   const before = topic.partitions[partition]?.leader
   cluster.moveLeader(topic.name, partition)
   const after = topic.partitions[partition]?.leader
-  if (before !== after) world.history.add(name, `${topic.name}-${partition} is led by broker ${after} now, not ${before}`)
+  if (before !== after) {
+    world.history.add(name, `${topic.name}-${partition} is led by broker ${after} now, not ${before}`)
+  }
 }
 
 /** As an impatient peer would, or an operator: InitProducerId with the id of a lane. */

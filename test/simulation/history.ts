@@ -23,7 +23,7 @@ export class History {
 
   /** The end of it. */
   last(lines: number): ReadonlyArray<string> {
-    return this.#lines.slice(-lines)
+    return lines === 0 ? [] : this.#lines.slice(-lines)
   }
 
   get length(): number {

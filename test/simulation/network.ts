@@ -51,7 +51,9 @@ export const faultsOf = (options: FaultOptions): FaultHook => (passing) => {
   if (slowMs !== undefined) return { kind: "delay", requestMs: dice.int(1, slowMs), answerMs: dice.int(1, slowMs) }
   const drawn = dice.next()
   const say = (what: string): void => {
-    if (!QUIET.has(passing.apiName)) history.add(passing.client, `${passing.apiName} to ${cluster}-${passing.brokerId}: ${what}`)
+    if (!QUIET.has(passing.apiName)) {
+      history.add(passing.client, `${passing.apiName} to ${cluster}-${passing.brokerId}: ${what}`)
+    }
   }
   const then = dice.chance(0.7) ? "close" as const : "silence" as const
   let limit = rates.loseRequest
@@ -68,7 +70,9 @@ export const faultsOf = (options: FaultOptions): FaultHook => (passing) => {
     say(`lost for the client, arrives ${byMs} ms later`)
     return { kind: "late", byMs }
   }
-  if (drawn < limit + rates.slow) return { kind: "delay", requestMs: dice.int(1, rates.slowMs), answerMs: dice.int(1, rates.slowMs) }
+  if (drawn < limit + rates.slow) {
+    return { kind: "delay", requestMs: dice.int(1, rates.slowMs), answerMs: dice.int(1, rates.slowMs) }
+  }
   return waitOf(dice, rates.latencyMs)
 }
 
@@ -97,6 +101,10 @@ export const clientOf = (
       schedule
     }
     const addresses = [...engine.state.brokers.values()].map((broker) => `${broker.host}:${broker.port}`)
-    const config = yield* parseClientConfig({ "client.id": name, ...settings, "bootstrap.servers": addresses.join(",") })
+    const config = yield* parseClientConfig({
+      "client.id": name,
+      ...settings,
+      "bootstrap.servers": addresses.join(",")
+    })
     return clusterOn(name, config, yield* makeEmbeddedPool(driver, name, config))
   })

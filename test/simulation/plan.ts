@@ -83,7 +83,8 @@ const workersOf = (dice: Dice): ReadonlyArray<number> => {
 
 /** A kind that is on comes so many times in the run, or more rarely. */
 const timesOf = (dice: Dice, phaseMs: number): FaultTimes => {
-  const kind = (likely: number, most: number) => dice.chance(likely) ? phaseMs / (1 + dice.next() * (most - 1)) : Infinity
+  const kind = (likely: number, most: number) =>
+    dice.chance(likely) ? phaseMs / (1 + dice.next() * (most - 1)) : Infinity
   return {
     crash: kind(0.6, 8),
     freeze: kind(0.5, 6),
@@ -144,5 +145,11 @@ export const makePlan = (options: PlanOptions): Plan => {
     times: timesOf(dice, faultPhaseMs),
     mutations: options.mutations ?? {}
   }
-  return options.calm === true ? { ...plan, requests: { loseRequest: 0, loseAnswer: 0, late: 0, slow: 0, latencyMs: 5, slowMs: 5, trouble: 0 }, times: NEVER } : plan
+  return options.calm === true
+    ? {
+      ...plan,
+      requests: { loseRequest: 0, loseAnswer: 0, late: 0, slow: 0, latencyMs: 5, slowMs: 5, trouble: 0 },
+      times: NEVER
+    }
+    : plan
 }

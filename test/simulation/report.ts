@@ -10,7 +10,9 @@ export const replayCommand = (plan: Plan, mutation?: string): string =>
   ].join(" ")
 
 const inShort = (plan: Plan): string =>
-  `${plan.mode}, ${plan.binding}, lanes ${plan.workers.join("+")}, ${plan.partitions} partitions, brokers ${plan.sourceBrokers} and ${plan.targetBrokers}, ` +
+  `${plan.mode}, ${plan.binding}, lanes ${
+    plan.workers.join("+")
+  }, ${plan.partitions} partitions, brokers ${plan.sourceBrokers} and ${plan.targetBrokers}, ` +
   `transactions of version ${plan.transactionVersion}, ledger of ${plan.ledgerPartitions}, lock ${plan.lockMs} ms, transaction.timeout.ms ${plan.transactionTimeoutMs}, ` +
   `patience ${plan.patienceMs} ms, a snapshot every ${plan.snapshotEntries} entries`
 

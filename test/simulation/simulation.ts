@@ -64,13 +64,15 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
     )
   const make = (id: string, brokers: number, seed: number): Embedded => {
     const markers = new Dice(plan.seed, `markers ${id}`)
-    const embedded = Effect.runSync(within(makeEmbedded({
-      clusterId: `${id}-cluster-0000000`,
-      brokers,
-      seed,
-      transactionVersion: plan.transactionVersion,
-      markerDelayMs: () => markers.int(1, 10)
-    }).pipe(Scope.provide(scope))))
+    const embedded = Effect.runSync(within(
+      makeEmbedded({
+        clusterId: `${id}-cluster-0000000`,
+        brokers,
+        seed,
+        transactionVersion: plan.transactionVersion,
+        markerDelayMs: () => markers.int(1, 10)
+      }).pipe(Scope.provide(scope))
+    ))
     embedded.faults(faultsOf({
       cluster: id,
       dice: new Dice(plan.seed, `network ${id}`),
@@ -130,7 +132,20 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
       onDefect: (defect) => world.defect ??= defect
     })
   )
-  const world: World = { plan, loop, dice, history, network, source, target, workers, checker, run: (program) => void Effect.runFork(within(program), { scheduler: loop.scheduler }), onRequest: () => {}, defect: null }
+  const world: World = {
+    plan,
+    loop,
+    dice,
+    history,
+    network,
+    source,
+    target,
+    workers,
+    checker,
+    run: (program) => void Effect.runFork(within(program), { scheduler: loop.scheduler }),
+    onRequest: () => {},
+    defect: null
+  }
   prepare(world)
   return world
 }
@@ -211,4 +226,3 @@ export const simulate = async (plan: Plan, options: SimulateOptions = {}): Promi
     duplicates: checker.duplicates
   }
 }
-

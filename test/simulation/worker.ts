@@ -171,7 +171,9 @@ export class Worker {
     return Effect.scoped(Effect.gen({ self: this }, function*() {
       const binding = yield* candidate.make({ name: String(n) })
       const ordered = plan.mode === "consumer"
-      const source: Source<unknown> = ordered ? yield* this.#groupSource(name, cluster, gate) : yield* this.#shareSource(name, cluster)
+      const source: Source<unknown> = ordered
+        ? yield* this.#groupSource(name, cluster, gate)
+        : yield* this.#shareSource(name, cluster)
       yield* runLane({
         source,
         binding,
@@ -189,13 +191,22 @@ export class Worker {
   #shareSource(name: string, cluster: Cluster) {
     const { history } = this.#parts
     return makeShareSource({
-      consumer: { cluster, groupId: GROUP, topics: [TOPIC], mode: "explicit", closeTimeoutMs: 2_000, requestTimeoutMs: 4_000 },
+      consumer: {
+        cluster,
+        groupId: GROUP,
+        topics: [TOPIC],
+        mode: "explicit",
+        closeTimeoutMs: 2_000,
+        requestTimeoutMs: 4_000
+      },
       maxWaitMs: POLL_WAIT_MS,
       maxBytes: 1_000_000,
       maxRecords: 50,
       deliveryLimit: Infinity,
       onEvent: (event) => {
-        if (event.kind === "fenced" || event.kind === "lost" || event.kind === "sessionLost") history.add(name, `share: ${JSON.stringify(event)}`)
+        if (event.kind === "fenced" || event.kind === "lost" || event.kind === "sessionLost") {
+          history.add(name, `share: ${JSON.stringify(event)}`)
+        }
       }
     })
   }
@@ -205,7 +216,11 @@ export class Worker {
     return makeGroupSource({
       consumer: {
         cluster,
-        settings: { "bootstrap.servers": "embedded:1", "auto.offset.reset": "earliest", "isolation.level": "read_committed" },
+        settings: {
+          "bootstrap.servers": "embedded:1",
+          "auto.offset.reset": "earliest",
+          "isolation.level": "read_committed"
+        },
         groupId: GROUP,
         protocol: "classic",
         onSourceGap: "fail",
@@ -235,7 +250,8 @@ export class Worker {
         history.add(name, `${what} ${delivery.partition}: ${ranges(settlements)}`)
       },
       transaction: (outcome) => history.add(name, `transaction ${outcome}`),
-      blocked: (delivery, reason) => history.add(name, `holds ${delivery.partition}: ${ranges(delivery.ranges)}: ${reason}`),
+      blocked: (delivery, reason) =>
+        history.add(name, `holds ${delivery.partition}: ${ranges(delivery.ranges)}: ${reason}`),
       unblocked: () => {},
       deadLettered: () => {},
       skipped: () => {}
