@@ -2,6 +2,7 @@
 import { Effect, type Scope } from "effect"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import { assertGroupType } from "../group/groupType.ts"
+import { NO_SHARE_GROUPS } from "../share/errors.ts"
 import { prepareGroup } from "../share/groupSettings.ts"
 import type { Cluster } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
@@ -102,7 +103,7 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     yield* assertGroupType(source, flow.groupId, flow.groupProtocol.value)
     if (flow.groupProtocol.value === "share") {
       if (((yield* source.features).get(SHARE_FEATURE) ?? 0) === 0) {
-        problems.push("the source cluster has no share groups (share.version 0): use group.protocol: consumer")
+        problems.push(NO_SHARE_GROUPS)
       } else warnings.push(...(yield* shareWarnings(source, flow)))
     }
     const { leftOut, topics } = selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow))

@@ -3,6 +3,7 @@ import { Effect, type Scope } from "effect"
 import { adminSettings, sourceSettings, targetSettings } from "../config/clients.ts"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import { assertGroupType, type GroupCollisionError } from "../group/groupType.ts"
+import { NO_SHARE_GROUPS } from "../share/errors.ts"
 import { prepareGroup } from "../share/groupSettings.ts"
 import { type BindingChoice, chooseBinding } from "../txn/binding.ts"
 import { parseProducerSettings } from "../txn/producerSettings.ts"
@@ -91,6 +92,14 @@ export const refusalOf = (choice: BindingChoice): string =>
 const DELIVERY_LIMIT = 5
 const DELIVERY_LIMIT_KEY = "share.delivery.count.limit"
 
+/** Brokers before 4.0 have none, and a cluster may have them switched off: said before anything is tried with the group. */
+const assertShareGroups = (source: Cluster): Effect.Effect<void, WireError | FlowStopped> =>
+  Effect.flatMap(
+    source.retrying(source.features),
+    (features) =>
+      (features.get("share.version") ?? 0) > 0 ? Effect.void : Effect.fail(new FlowStopped({ what: NO_SHARE_GROUPS }))
+  )
+
 /**
  * Refuses a group of another type, and brings a share group's settings to what a mirror needs. Gives the number of
  * deliveries after which the group gives a record up.
@@ -102,9 +111,10 @@ export const prepareSource = (
     readonly info: (message: string) => Effect.Effect<void>
     readonly warn: (message: string) => Effect.Effect<void>
   }
-): Effect.Effect<number, WireError | GroupCollisionError> =>
+): Effect.Effect<number, WireError | GroupCollisionError | FlowStopped> =>
   Effect.gen(function*() {
     const mode = flow.groupProtocol.value
+    if (mode === "share") yield* assertShareGroups(source)
     yield* assertGroupType(source, flow.groupId, mode)
     if (mode === "consumer") return Infinity
     const prepared = yield* prepareGroup({
