@@ -127,14 +127,37 @@ export const listTopics = (cluster: Bootstrap): Promise<ReadonlyMap<string, numb
     return new Map([...metadata.topics].map(([name, { partitions }]) => [name, partitions.length]))
   })
 
-/** Log end offset (high watermark) of each partition of a topic. */
-export const endOffsets = (cluster: Bootstrap, topic: string): Promise<ReadonlyArray<number>> =>
+const ends = (cluster: Bootstrap, topic: string, isolationLevel: 0 | 1): Promise<ReadonlyArray<number>> =>
   withAdmin(cluster, async (admin) => {
     const metadata = await admin.metadata({ topics: [topic], forceUpdate: true })
     const count = metadata.topics.get(topic)?.partitions.length ?? 0
     const partitions = Array.from({ length: count }, (_, partitionIndex) => ({ partitionIndex, timestamp: -1n }))
-    const [found] = await admin.listOffsets({ topics: [{ name: topic, partitions }] })
+    const [found] = await admin.listOffsets({ topics: [{ name: topic, partitions }], isolationLevel })
     return (found?.partitions ?? []).toSorted((a, b) => a.partitionIndex - b.partitionIndex).map(({ offset }) =>
       Number(offset)
     )
   })
+
+/** Log end offset (high watermark) of each partition of a topic. */
+export const endOffsets = (cluster: Bootstrap, topic: string): Promise<ReadonlyArray<number>> => ends(cluster, topic, 0)
+
+/** Last stable offset of each partition: below the first record of an open transaction. */
+export const stableOffsets = (cluster: Bootstrap, topic: string): Promise<ReadonlyArray<number>> =>
+  ends(cluster, topic, 1)
+
+/**
+ * Waits until no transaction is open on these topics: only then does a reader in read_committed see all that is there.
+ * One that a killed worker has left open ends when it is fenced, or after its time-out.
+ */
+export const untilSettled = async (
+  cluster: Bootstrap,
+  topics: ReadonlyArray<string>,
+  timeoutMs = 120_000
+): Promise<void> => {
+  for (const topic of topics) {
+    await until(async () => {
+      const [end, stable] = await Promise.all([endOffsets(cluster, topic), stableOffsets(cluster, topic)])
+      return end.every((offset, partition) => offset === stable[partition])
+    }, { timeoutMs, everyMs: 200, what: `the open transactions on ${topic} to end` })
+  }
+}
