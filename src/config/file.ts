@@ -228,6 +228,7 @@ export const resolveFile = ({ path, folder, source, root }: FileToResolve): Reso
     flows: resolved,
     http: http.value.listen === false ? null : parseListen(http.value.listen),
     log: log.value,
+    instanceId: top.partial["instance.id"] ?? null,
     shutdownTimeoutMs: Math.max(0, ...resolved.filter((flow) => flow.enabled).map((flow) => flow.shutdownTimeoutMs)),
     warnings: [...clusters.warnings, ...flows.flatMap((f) => f.warnings)]
   }

@@ -111,6 +111,8 @@ export interface ResolvedConfig {
   /** null: no HTTP server. */
   readonly http: { readonly host: string; readonly port: number } | null
   readonly log: { readonly level: LogLevel; readonly format: LogFormat }
+  /** null: the host's name and a number that is free there. */
+  readonly instanceId: string | null
   /** The longest of the flows' that run: how long a stop may take in all. */
   readonly shutdownTimeoutMs: number
   /** Settings that have no effect, in sentences, to be logged once at start. */

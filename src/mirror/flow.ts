@@ -24,6 +24,7 @@ import {
   refusalOf
 } from "./flowSetup.ts"
 import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
+import { claimInstance } from "./instance.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
 import { makePlaces, type Places } from "./places.ts"
@@ -40,8 +41,6 @@ import type { TransformChain } from "./transforms/chain.ts"
 /** What outlives one run of a flow. */
 export interface FlowHandle {
   readonly flow: ResolvedFlow
-  /** Of this process: no other that runs the flow has it. */
-  readonly instance: string
   readonly state: FlowState
   readonly metrics: FlowMetrics
   readonly stopping: () => boolean
@@ -212,12 +211,12 @@ const guarantee = (
   handle: FlowHandle,
   clusters: FlowClusters,
   log: Log
-): Effect.Effect<BindingCandidate, FlowStopped | SettingsError> =>
+): Effect.Effect<BindingCandidate, FlowStopped | SettingsError, Scope.Scope> =>
   Effect.gen(function*() {
     const { flow, metrics, state } = handle
     const choice = yield* chooseGuarantee(config, flow, clusters, {
       log,
-      instance: handle.instance,
+      instance: yield* claimInstance(flow.name, config.instanceId),
       onStall: (stall) => {
         state.stall(
           `${stall.topic}-${stall.partition}`,

@@ -66,8 +66,7 @@ const makeSupervised = (
       nowMs: yield* Clock.currentTimeMillis
     })
     const caughtUp = options.untilCaughtUp ? { reached: yield* Deferred.make<void>(), goal: null } : null
-    const instance = (yield* Random.nextIntBetween(36 ** 9, 36 ** 10)).toString(36)
-    const handle: FlowHandle = { flow, instance, state, metrics, stopping, caughtUp, started: yield* Deferred.make<void>() }
+    const handle: FlowHandle = { flow, state, metrics, stopping, caughtUp, started: yield* Deferred.make<void>() }
     return { handle, end: null, firstStart: yield* Deferred.make<string | null>(), failedFirst: null }
   })
 

@@ -22,7 +22,10 @@ export interface ProducerSettings {
    * the default), or "continue" with it.
    */
   readonly afterFailure: "hold" | "continue"
-  /** transaction.timeout.ms: the coordinator aborts a transaction that is open for longer. */
+  /**
+   * transaction.timeout.ms: the coordinator aborts a transaction that is open for longer. Readers of the target wait
+   * that long behind a worker that died and does not come back; Kafka's own default is a minute.
+   */
   readonly transactionTimeoutMs: number
 }
 
@@ -34,7 +37,7 @@ export const defaultProducerSettings: ProducerSettings = {
   retryBackoffMs: 100,
   retryBackoffMaxMs: 1_000,
   afterFailure: "hold",
-  transactionTimeoutMs: 60_000
+  transactionTimeoutMs: 15_000
 }
 
 const MAX_INT = 2_147_483_647
