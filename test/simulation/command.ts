@@ -18,7 +18,7 @@ const options = {
   "keep-going": { type: "boolean", default: false }
 } as const
 
-const MODES: ReadonlyArray<Mode> = ["share", "consumer"]
+const MODES: ReadonlyArray<Mode> = ["share", "consumer", "kip-1289"]
 
 /** Gives the exit code. */
 export const simulateCommand = async (args: ReadonlyArray<string>, print: (line: string) => void): Promise<number> => {

@@ -82,7 +82,7 @@ const clog = (world: World, client: string, cluster: string, forMs: number): voi
 
 /** Its way to the target is long for a while. */
 const slowDown = (world: World, dice: Dice, client: string): void => {
-  const key = `${client} target`
+  const key = `${client} ${world.plan.mode === "kip-1289" ? "source" : "target"}`
   const mostMs = dice.pick([100, 300, 1_000])
   world.history.add(client, `reaches the target in up to ${mostMs} ms`)
   world.network.slowed.set(key, mostMs)
@@ -96,12 +96,13 @@ const loseSource = (world: World, client: string): void => {
 }
 
 /** Requests whose moment matters. */
-const WRITES = new Set(["Produce", "EndTxn", "AddPartitionsToTxn", "InitProducerId"])
+const WRITES = new Set(["TxnShareAcknowledge", "Produce", "EndTxn", "AddPartitionsToTxn", "InitProducerId"])
 
 /** Something goes wrong just when a worker writes: that is when it hurts. */
 const troubleAt = (world: World, dice: Dice) => (cluster: string, passing: Passing): void => {
   const { loop, plan, source, workers } = world
-  if (cluster !== "target" || !WRITES.has(passing.apiName) || !dice.chance(plan.requests.trouble)) return
+  const written = plan.mode === "kip-1289" ? "source" : "target"
+  if (cluster !== written || !WRITES.has(passing.apiName) || !dice.chance(plan.requests.trouble)) return
   const worker = workers.find(({ client }) => client === passing.client)
   if (worker === undefined) return
   const longest = Math.max(plan.lockMs, plan.sessionTimeoutMs) * (1 + dice.next())
@@ -159,7 +160,15 @@ export const scheduleFaults = (world: World): void => {
   every(times.coordinator, "coordinator", (dice) => moveACoordinator(world, dice))
   every(times.fence, "fence", (dice) => fence(world, dice.pick(dice.pick(workers).transactionalIds)))
   every(times.slowMarkers, "slow markers", (dice) => slowMarkers(world, dice))
+  if (plan.mode === "kip-1289") every(times.oldBroker, "old broker", (dice) => downgrade(world, dice))
   every(times.brokerStop, "broker stop", (dice) => stopABroker(world, dice))
+}
+
+const downgrade = (world: World, dice: Dice): void => {
+  const id = dice.pick([...world.target.state.brokers.keys()])
+  world.history.add("world", `broker ${id} is without KIP-1289`)
+  world.network.old.add(id)
+  world.loop.after(dice.wait(2_000), () => world.network.old.delete(id))
 }
 
 /** Everything runs again, and nothing more goes wrong. */
@@ -168,6 +177,7 @@ export const stopFaults = (world: World): void => {
   network.rough = false
   network.clogged.clear()
   network.slowed.clear()
+  network.old.clear()
   for (const cluster of [source, target]) for (const id of cluster.state.brokers.keys()) cluster.startBroker(id)
   target.setMarkerDelay(1)
   target.releaseMarkers()

@@ -20,6 +20,9 @@ const waitOf = (dice: Dice, latencyMs: number): Fault => ({
 /** Polls that wait, and those who tell that they live: losing them shows little and costs a log line each. */
 const QUIET = new Set(["Fetch", "ShareFetch", "ShareGroupHeartbeat", "Metadata"])
 
+const TXN_SHARE_ACKNOWLEDGE = "TxnShareAcknowledge"
+const UNSUPPORTED_VERSION = 35
+
 export interface Network {
   /** Clients that are gone: nothing of theirs arrives any more. */
   readonly cut: Set<string>
@@ -27,6 +30,8 @@ export interface Network {
   readonly clogged: Set<string>
   /** "client cluster": the most that each way takes now, milliseconds. */
   readonly slowed: Map<string, number>
+  /** Brokers that have not been upgraded yet: without KIP-1289, as in the middle of a rolling upgrade. */
+  readonly old: Set<number>
   /** Faults are on. */
   rough: boolean
 }
@@ -47,6 +52,9 @@ export const faultsOf = (options: FaultOptions): FaultHook => (passing) => {
   if (!network.rough) return waitOf(dice, 3)
   if (network.clogged.has(`${passing.client} ${cluster}`)) return { kind: "loseRequest", then: "silence" }
   options.onRequest(cluster, passing)
+  if (network.old.has(passing.brokerId) && passing.apiName === TXN_SHARE_ACKNOWLEDGE) {
+    return { kind: "answer", response: { throttleTimeMs: 0, errorCode: UNSUPPORTED_VERSION, topics: [], responses: [] } }
+  }
   const slowMs = network.slowed.get(`${passing.client} ${cluster}`)
   if (slowMs !== undefined) return { kind: "delay", requestMs: dice.int(1, slowMs), answerMs: dice.int(1, slowMs) }
   const drawn = dice.next()

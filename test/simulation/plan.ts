@@ -4,6 +4,7 @@
  * runs with a little of everything do not.
  */
 import type { Mutations } from "../../src/txn/ledger/mutations.ts"
+import type { TxnShareDraft } from "../../src/embedded/model/state.ts"
 import { Dice } from "./dice.ts"
 
 export type Mode = "share" | "consumer" | "kip-1289"
@@ -19,6 +20,8 @@ export interface FaultTimes {
   readonly fence: number
   readonly slowMarkers: number
   readonly brokerStop: number
+  /** A broker without KIP-1289 for a while. */
+  readonly oldBroker: number
 }
 
 /** Chances for each request. */
@@ -44,6 +47,8 @@ export interface Plan {
   readonly sourceBrokers: number
   readonly targetBrokers: number
   readonly transactionVersion: 1 | 2
+  /** Of KIP-1289. */
+  readonly draft: TxnShareDraft
   readonly ledgerPartitions: number
   readonly records: number
   readonly faultPhaseMs: number
@@ -67,7 +72,8 @@ const NEVER: FaultTimes = {
   coordinator: Infinity,
   fence: Infinity,
   slowMarkers: Infinity,
-  brokerStop: Infinity
+  brokerStop: Infinity,
+  oldBroker: Infinity
 }
 
 const workersOf = (dice: Dice): ReadonlyArray<number> => {
@@ -93,7 +99,8 @@ const timesOf = (dice: Dice, phaseMs: number): FaultTimes => {
     coordinator: kind(0.4, 8),
     fence: kind(0.4, 6),
     slowMarkers: kind(0.5, 10),
-    brokerStop: kind(0.2, 3)
+    brokerStop: kind(0.2, 3),
+    oldBroker: kind(0.4, 4)
   }
 }
 
@@ -123,6 +130,7 @@ export const makePlan = (options: PlanOptions): Plan => {
   const { mode, seed } = options
   const dice = new Dice(seed, "plan")
   const faultPhaseMs = dice.int(6_000, 16_000)
+  const draft = new Dice(seed, "draft").pick(["A", "B"] as const)
   const plan: Plan = {
     seed,
     mode,
@@ -132,6 +140,7 @@ export const makePlan = (options: PlanOptions): Plan => {
     sourceBrokers: dice.int(1, 3),
     targetBrokers: dice.int(1, 3),
     transactionVersion: dice.chance(0.65) ? 2 : 1,
+    draft: mode === "kip-1289" ? draft : "off",
     ledgerPartitions: dice.chance(0.7) ? 1 : 2,
     records: dice.int(30, 100),
     faultPhaseMs,

@@ -13,7 +13,7 @@ import { History } from "./history.ts"
 import { Gate, Loop, START_MS } from "./loop.ts"
 import { faultsOf, type Network } from "./network.ts"
 import type { Plan } from "./plan.ts"
-import { GROUP, TOPIC, Worker } from "./worker.ts"
+import { GROUP, TARGET_TOPIC, TOPIC, Worker } from "./worker.ts"
 
 export interface World {
   readonly plan: Plan
@@ -53,7 +53,7 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
   const loop = new Loop()
   const history = new History(loop)
   const dice = new Dice(plan.seed, "world")
-  const network: Network = { cut: new Set(), clogged: new Set(), slowed: new Map(), rough: true }
+  const network: Network = { cut: new Set(), clogged: new Set(), slowed: new Map(), old: new Set(), rough: true }
   const scope = Scope.makeUnsafe()
   const clock = loop.clock(new Gate())
   const within = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -70,6 +70,7 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
         brokers,
         seed,
         transactionVersion: plan.transactionVersion,
+      kip1289: plan.draft,
         markerDelayMs: () => markers.int(1, 10)
       }).pipe(Scope.provide(scope))
     ))
@@ -84,9 +85,9 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
     return embedded
   }
   const source = make("source", plan.sourceBrokers, 1)
-  const target = make("target", plan.targetBrokers, 2)
+  const target = plan.mode === "kip-1289" ? source : make("target", plan.targetBrokers, 2)
   source.createTopic(TOPIC, { partitions: plan.partitions })
-  target.createTopic(TOPIC, { partitions: plan.partitions })
+  target.createTopic(TARGET_TOPIC, { partitions: plan.partitions })
   source.configure("group", GROUP, {
     "share.auto.offset.reset": "earliest",
     "share.isolation.level": "read_committed",
@@ -100,7 +101,7 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
     source,
     target,
     sourceTopic: TOPIC,
-    targetTopic: TOPIC,
+    targetTopic: TARGET_TOPIC,
     partitions: plan.partitions,
     group: GROUP,
     ordered: plan.mode === "consumer",
@@ -222,7 +223,7 @@ export const simulate = async (plan: Plan, options: SimulateOptions = {}): Promi
     history,
     virtualMs: loop.nowMs - START_MS,
     steps: loop.steps,
-    requests: source.driver.engine.handled + target.driver.engine.handled,
+    requests: new Set([source, target]).values().reduce((sum, { driver }) => sum + driver.engine.handled, 0),
     duplicates: checker.duplicates
   }
 }

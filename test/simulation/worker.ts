@@ -10,6 +10,7 @@ import { makeShareSource } from "../../src/mirror/sources/shareSource.ts"
 import type { MakeMembership } from "../../src/group/membership.ts"
 import { atLeastOnce } from "../../src/txn/atLeastOnce.ts"
 import type { BindingCandidate } from "../../src/txn/binding.ts"
+import { kip1289 } from "../../src/txn/kip1289.ts"
 import { ledger } from "../../src/txn/ledger/ledgerBinding.ts"
 import { format, rangeSet } from "../../src/wire/ranges.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
@@ -20,6 +21,8 @@ import { clientOf, type Network } from "./network.ts"
 import type { Plan } from "./plan.ts"
 
 export const TOPIC = "orders"
+/** Another name, as with KIP-1289 both are in one cluster. */
+export const TARGET_TOPIC = "copies"
 export const GROUP = "mirror"
 export const FLOW = "flow"
 
@@ -151,6 +154,15 @@ export class Worker {
     const { history, plan } = this.#parts
     const settings = { transactionTimeoutMs: plan.transactionTimeoutMs, requestTimeoutMs: 4_000 }
     if (plan.binding === "at-least-once") return atLeastOnce({ cluster: target, settings })
+    if (plan.binding === "kip-1289") {
+      return kip1289({
+        source,
+        target,
+        groupProtocol: "share",
+        settings,
+        transactionalId: (lane) => transactionalId(this.name, lane)
+      })
+    }
     return ledger({
       source,
       target,
@@ -169,15 +181,16 @@ export class Worker {
     const { plan } = this.#parts
     const name = `${client}/${n}`
     return Effect.scoped(Effect.gen({ self: this }, function*() {
-      const binding = yield* candidate.make({ name: String(n) })
       const ordered = plan.mode === "consumer"
       const source: Source<unknown> = ordered
         ? yield* this.#groupSource(name, cluster, gate)
         : yield* this.#shareSource(name, cluster)
+      // In this order, as a flow does it.
+      const binding = yield* candidate.make({ name: String(n), member: () => source.member?.() ?? null })
       yield* runLane({
         source,
         binding,
-        placeOf: () => Effect.succeed({ ok: true, rules: { targetTopic: TOPIC, chain: null, ordered } }),
+        placeOf: () => Effect.succeed({ ok: true, rules: { targetTopic: TARGET_TOPIC, chain: null, ordered } }),
         ensureOutput: () => Effect.succeed(null),
         deadLetter: null,
         onRecordRefused: "block",
