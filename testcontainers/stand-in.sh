@@ -74,8 +74,11 @@ done
 linked() { find "$files/usr/bin" "$files/opt/java" -type f \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null; }
 {
   linked | sed -n -e 's/.*=> \(\/[^ ]*\) (.*/\1/p' -e 's/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p'
-  # For the codecs whose native parts are inside jars.
-  ldconfig -p 2>/dev/null | sed -n 's/.*\(libstdc++\.so\.6\|libgcc_s\.so\.1\).* => //p'
+  # For the codecs, whose native parts are inside jars: C++, and what the C library once had in files of their own.
+  # (Where the search path has libraries of several machines, the first is this one's.)
+  for library in libstdc++.so.6 libgcc_s.so.1 libpthread.so.0 libdl.so.2 libm.so.6 librt.so.1; do
+    ldconfig -p 2>/dev/null | sed -n "s|^[[:space:]]*$library .* => ||p" | head -n 1
+  done
 } | sort -u | while read -r library; do
   case $library in "$files"/*) continue ;; esac
   mkdir -p "$files${library%/*}"
@@ -94,7 +97,7 @@ quietly docker import --change 'ENV JAVA_HOME=/opt/java/openjdk' --change 'ENV L
   "$work/files.tar" "$stage"
 rm "$work/files.tar"
 
-# ---- A broker runs once, which shows that it can, and leaves an archive of its classes for quicker starts
+# ---- A broker runs once, which shows that it can (every codec, too), and leaves an archive of its classes for quicker starts
 container=$(docker create "$stage" /bin/bash -c '
   java -Xshare:dump >/tmp/dump.log 2>&1 || true
   ARCHIVE_CLASSES=1 /etc/kafka/docker/run >/tmp/broker.log 2>&1 &
@@ -105,8 +108,13 @@ container=$(docker create "$stage" /bin/bash -c '
     sleep 0.1
   done
   grep -q "Kafka Server started" /tmp/broker.log || { cat /tmp/broker.log; exit 1; }
-  /opt/kafka/bin/kafka-topics.sh --bootstrap-server localhost:9092 --create --topic one || exit 1
-  [ "$(/opt/kafka/bin/kafka-topics.sh --bootstrap-server localhost:9092 --list)" = one ] || exit 1
+  cd /opt/kafka/bin
+  at="--bootstrap-server localhost:9092 --topic one"
+  ./kafka-topics.sh $at --create || exit 1
+  codecs="gzip snappy lz4 zstd"
+  for codec in $codecs; do echo $codec | ./kafka-console-producer.sh $at --compression-codec $codec || exit 1; done
+  got=$(./kafka-console-consumer.sh $at --from-beginning --max-messages 4 --timeout-ms 60000)
+  [ "$(echo $got)" = "$codecs" ] || { echo "read back: $got"; cat /tmp/broker.log; exit 1; }
   kill $broker
   wait $broker
   ls -l /opt/kafka
