@@ -7,8 +7,9 @@ import { prepareGroup } from "../share/groupSettings.ts"
 import type { Cluster } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
-import { selectTopics } from "./control/topics.ts"
-import { chooseGuarantee, connectFlow, namingOf, reasonsOf, refusalOf } from "./flowSetup.ts"
+import { groupRefusal, uncreatable, unreadable, unwritable } from "./control/rights.ts"
+import { type MirroredTopic, selectTopics } from "./control/topics.ts"
+import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, reasonsOf, refusalOf } from "./flowSetup.ts"
 import { buildChain } from "./transforms/build.ts"
 
 export interface CheckedTopic {
@@ -84,6 +85,28 @@ const shareWarnings = (source: Cluster, flow: ResolvedFlow): Effect.Effect<Reado
 
 const SHARE_FEATURE = "share.version"
 
+/** Topics that would be left out or stand still, and why: the others would be mirrored all the same. */
+const topicWarnings = (
+  { source, target, targetAdmin }: FlowClusters,
+  flow: ResolvedFlow,
+  topics: ReadonlyArray<MirroredTopic>,
+  exists: (target: string) => boolean
+): Effect.Effect<ReadonlyArray<string>, WireError> =>
+  Effect.gen(function*() {
+    const missing = topics.filter((topic) => !exists(topic.target))
+    const wishes = missing.map((topic) => ({ name: topic.target, partitions: topic.partitions }))
+    const closed = yield* unreadable(source, topics.map((topic) => topic.source))
+    const sealed = yield* unwritable(target, topics.map((topic) => topic.target).filter(exists))
+    const refused = yield* uncreatable(targetAdmin, wishes, flow.replicationFactor)
+    return [
+      ...closed.map((topic) => `topic ${topic} could not be read: the principal may not READ it on "${flow.source}"`),
+      ...sealed.map((topic) =>
+        `topic ${topic} could not be written: the principal may not WRITE it on "${flow.target}"`
+      ),
+      ...[...refused].map(([topic, reason]) => `topic ${topic} could not be created on "${flow.target}": ${reason}`)
+    ]
+  })
+
 const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<string>, problems: Array<string>) =>
   Effect.gen(function*() {
     const clusters = yield* connectFlow(config, flow)
@@ -101,6 +124,8 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
       warnings.push(`${choice.wanted} is wanted, ${choice.effective} would be in force: ${reasons.join("; ")}`)
     }
     yield* assertGroupType(source, flow.groupId, flow.groupProtocol.value)
+    const refusal = yield* groupRefusal(source, flow.groupId)
+    if (refusal !== null) problems.push(refusal)
     if (flow.groupProtocol.value === "share") {
       if (((yield* source.features).get(SHARE_FEATURE) ?? 0) === 0) {
         problems.push(NO_SHARE_GROUPS)
@@ -110,6 +135,7 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     for (const { reason, topic } of leftOut) warnings.push(`topic ${topic} is not mirrored: ${reason}`)
     if (topics.length === 0) warnings.push("no topic of the source matches now")
     const there = topics.length === 0 ? new Map() : yield* target.retrying(target.topics(topics.map((t) => t.target)))
+    warnings.push(...(yield* topicWarnings(clusters, flow, topics, (name) => there.has(name))))
     return {
       guarantee: {
         wanted: choice.wanted,

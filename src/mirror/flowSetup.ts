@@ -12,6 +12,7 @@ import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { SettingsError } from "../wire/settings.ts"
 import { bindingCandidates, type BindingHooks } from "./bindings.ts"
+import { groupRefusal } from "./control/rights.ts"
 import { ClusterUnusable, FlowStopped } from "./errors.ts"
 import { makeNaming, type Naming } from "./naming.ts"
 
@@ -111,11 +112,15 @@ export const prepareSource = (
     readonly info: (message: string) => Effect.Effect<void>
     readonly warn: (message: string) => Effect.Effect<void>
   }
-): Effect.Effect<number, WireError | GroupCollisionError | FlowStopped> =>
+): Effect.Effect<number, WireError | GroupCollisionError | ClusterUnusable | FlowStopped> =>
   Effect.gen(function*() {
     const mode = flow.groupProtocol.value
     if (mode === "share") yield* assertShareGroups(source)
     yield* assertGroupType(source, flow.groupId, mode)
+    const refusal = yield* groupRefusal(source, flow.groupId)
+    if (refusal !== null) {
+      return yield* new ClusterUnusable({ end: "source", alias: flow.source, what: refusal })
+    }
     if (mode === "consumer") return Infinity
     const prepared = yield* prepareGroup({
       cluster: source,
