@@ -91,7 +91,7 @@ const runTests = (args: ReadonlyArray<string>): void => {
 
 const main = (): void => {
   const engine = script("engine.sh")
-  if (engine.status === 3) return console.log(`No container test was run: ${engine.said}`)
+  if (engine.status === 3) return console.log(`No container test was run: ${engine.said.replace(/^engine\s+/, "")}`)
   console.log(engine.said)
   const image = engine.status === 0 ? script("image.sh") : engine
   if (image !== engine) console.log(image.said)
