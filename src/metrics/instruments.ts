@@ -83,7 +83,9 @@ export const INSTRUMENTS = {
     ["reason"]
   ),
   onceover_dead_letters_total: counter("Records sent to the dead-letter topic."),
-  onceover_source_gap_records_total: counter("Records that were gone from the source before they could be mirrored."),
+  onceover_source_gap_records_total: counter(
+    "Records that were gone from the source before they could be mirrored; where it cannot be told exactly, the most."
+  ),
   onceover_blocked_partitions: gauge("Partitions that wait because the target refuses a record."),
   onceover_flow_running: gauge("1 while the flow runs, 0 otherwise; /status says why."),
   onceover_guarantee: gauge("1 for the guarantee that holds now.", ["wanted", "effective", "binding"]),
