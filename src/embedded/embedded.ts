@@ -84,9 +84,12 @@ const makeDriver = (engine: Engine): Effect.Effect<Driver, never, Scope.Scope> =
     let sleeper: { readonly fiber: Fiber.Fiber<void>; readonly untilMs: number } | null = null
     let closed = false
     const schedule = (): void => {
+      // A client has sent something from within an answer: whoever has set the engine to work comes by here after it.
+      if (closed || engine.isRunning) return
+      // On a real clock time has gone on while the engine worked, and what was sent meanwhile is due by now.
+      while (engine.nextDueMs <= nowMs()) engine.advance(nowMs())
       const untilMs = engine.nextDueMs
-      // Due now: the engine is at work (a client has sent something from within an answer), and runs it before it ends.
-      if (closed || untilMs === Infinity || untilMs <= nowMs()) return
+      if (untilMs === Infinity) return
       if (sleeper !== null && sleeper.untilMs <= untilMs) return
       sleeper?.fiber.interruptUnsafe()
       const wake = Effect.sync(() => {
@@ -94,7 +97,7 @@ const makeDriver = (engine: Engine): Effect.Effect<Driver, never, Scope.Scope> =
         engine.advance(nowMs())
         schedule()
       })
-      sleeper = { untilMs, fiber: fork(Effect.andThen(Effect.sleep(untilMs - nowMs()), wake)) }
+      sleeper = { untilMs, fiber: fork(Effect.andThen(Effect.sleep(Math.max(0, untilMs - nowMs())), wake)) }
     }
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

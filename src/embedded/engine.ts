@@ -81,6 +81,11 @@ export class Engine {
     this.#handlers = makeHandlers(options.kip1289)
   }
 
+  /** Called from within an answer, in the middle of `advance`. */
+  get isRunning(): boolean {
+    return this.#running
+  }
+
   get nextDueMs(): number {
     return this.state.timers.nextMs
   }

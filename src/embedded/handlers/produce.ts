@@ -90,7 +90,7 @@ const append = (call: Request, topic: Topic, partition: Partition, batch: BatchV
 
 const enoughReplicas = (state: ClusterState, topic: Topic, partition: Partition): boolean =>
   partition.replicas.filter((id) => state.brokers.get(id)?.running === true).length >=
-    numberOf(state, "topic", topic.name, "min.insync.replicas")
+    Math.min(partition.replicas.length, numberOf(state, "topic", topic.name, "min.insync.replicas"))
 
 const write = (call: Request, topic: Topic, partition: Partition, records: Buffer | null): Written => {
   const { request, state } = call

@@ -96,7 +96,7 @@ export const initProducer = (state: ClusterState, request: InitRequest, nowMs: n
 /** Fences the producer and aborts its transaction: InitProducerId of a successor, or the time-out. */
 export const abortByCoordinator = (state: ClusterState, transaction: Transaction, nowMs: number): void => {
   const version = state.features.get("transaction.version")?.level === 2 ? 2 : 1
-  if (transaction.epoch < EXHAUSTED) transaction.epoch++
+  if (version === 1 && transaction.epoch < EXHAUSTED) transaction.epoch++
   transaction.lastEpoch = -1
   decide(state, transaction, false, version, nowMs)
 }
