@@ -4,6 +4,7 @@ import { atLeastOnce } from "../txn/atLeastOnce.ts"
 import type { BindingCandidate } from "../txn/binding.ts"
 import { kip1289 } from "../txn/kip1289.ts"
 import { ledger } from "../txn/ledger/ledgerBinding.ts"
+import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { Stall } from "../txn/producer.ts"
 import type { ProducerSettings } from "../txn/producerSettings.ts"
 import type { FlowClusters } from "./flowSetup.ts"
@@ -15,6 +16,8 @@ export interface BindingHooks {
   readonly log: Log
   /** Tells this process's lanes from those of others that run the same flow: part of their transactional ids. */
   readonly instance: string
+  /** Of this flow, through its restarts. */
+  readonly ledgerMemory?: LedgerMemory
 }
 
 /** How long somebody else's undecided transaction is waited for before its producer is fenced, milliseconds. */
@@ -28,7 +31,7 @@ export const bindingCandidates = (
   settings: ProducerSettings,
   hooks: BindingHooks
 ): ReadonlyArray<BindingCandidate> => {
-  const { instance, log, onRecover, onStall } = hooks
+  const { instance, ledgerMemory, log, onRecover, onStall } = hooks
   return [
     kip1289({
       ...clusters,
@@ -45,6 +48,7 @@ export const bindingCandidates = (
       onStall,
       onRecover,
       log,
+      ...(ledgerMemory === undefined ? {} : { memory: ledgerMemory }),
       patienceMs: PATIENCE_MS,
       transactionalId: (lane) => transactionalIdOf(instance, lane)
     }),

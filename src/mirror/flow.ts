@@ -7,6 +7,7 @@ import { sourceSettings } from "../config/clients.ts"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import type { FlowMetrics } from "../metrics/flowMetrics.ts"
 import type { BindingCandidate, BindingStopped } from "../txn/binding.ts"
+import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { SettingsError } from "../wire/settings.ts"
 import { type MirroredTopic, refreshTopics } from "./control/topics.ts"
@@ -27,9 +28,10 @@ import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { claimInstance } from "./instance.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
+import { stopsForGood, watchLedger } from "./ledgerWatch.ts"
 import { makePlaces, type Places } from "./places.ts"
 import { makeFlowRepairs } from "./repair/flowRepairs.ts"
-import { type Repairs, withRepairs } from "./repair/repairs.ts"
+import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
 import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
 import { type Log, makeLog, makeReport, makeTrouble } from "./report.ts"
 import { type Assignments, makeAssignments } from "./sources/assignments.ts"
@@ -48,6 +50,7 @@ export interface FlowHandle {
   readonly caughtUp: { readonly reached: Deferred.Deferred<void>; goal: Goal | null } | null
   /** Completed at the first successful start. */
   readonly started: Deferred.Deferred<void>
+  readonly ledgerMemory: LedgerMemory
 }
 
 interface Running {
@@ -193,6 +196,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
     )
     // After the source, so closed before it: a transaction ends before what it stands for is given back.
     const binding = yield* running.candidate.make({ name, member: () => source.member?.() ?? null })
+    const events = makeReport(handle.state, handle.metrics, (topic) => targetOf(running, topic), log)
     yield* runLane({
       source: n === 0 && running.repairs !== null ? withRepairs(source, running.repairs) : source,
       binding,
@@ -201,7 +205,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       deadLetter: letterWriter(running, n),
       onRecordRefused: handle.flow.onRecordRefused,
       errorsTolerance: handle.flow.errorsTolerance,
-      events: makeReport(handle.state, handle.metrics, (topic) => targetOf(running, topic), log),
+      events: running.repairs === null ? events : withRepairEvents(events, running.repairs),
       stopping: () => handle.stopping() || Deferred.isDoneUnsafe(running.gap)
     })
   })).pipe(Effect.annotateLogs({ lane: n }))
@@ -216,6 +220,7 @@ const guarantee = (
     const { flow, metrics, state } = handle
     const choice = yield* chooseGuarantee(config, flow, clusters, {
       log,
+      ledgerMemory: handle.ledgerMemory,
       instance: yield* claimInstance(flow.name, config.instanceId),
       onStall: (stall) => {
         state.stall(
@@ -390,10 +395,11 @@ export const runFlow = (
       ? Effect.never
       : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
     const repairing = running.repairs?.run ?? Effect.never
-    const beside = Effect.all([control(running), watchLag(parts), stopAtGap(running), goal, repairing], {
+    const watching = Effect.scoped(watchLedger(running.candidate))
+    const beside = Effect.all([control(running), watchLag(parts), stopAtGap(running), goal, repairing, watching], {
       concurrency: "unbounded",
       discard: true
     })
     yield* Effect.raceFirst(lanes, beside).pipe(Effect.ensuring(Effect.sync(() => handle.metrics.running(false))))
     if (Deferred.isDoneUnsafe(running.gap)) return yield* new FlowStopped({ what: yield* Deferred.await(running.gap) })
-  })
+  }).pipe(Effect.mapError(stopsForGood))

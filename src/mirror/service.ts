@@ -66,7 +66,15 @@ const makeSupervised = (
       nowMs: yield* Clock.currentTimeMillis
     })
     const caughtUp = options.untilCaughtUp ? { reached: yield* Deferred.make<void>(), goal: null } : null
-    const handle: FlowHandle = { flow, state, metrics, stopping, caughtUp, started: yield* Deferred.make<void>() }
+    const handle: FlowHandle = {
+      flow,
+      state,
+      metrics,
+      stopping,
+      caughtUp,
+      started: yield* Deferred.make<void>(),
+      ledgerMemory: { topicId: null }
+    }
     return { handle, end: null, firstStart: yield* Deferred.make<string | null>(), failedFirst: null }
   })
 

@@ -68,10 +68,12 @@ export interface Placed {
   readonly baseOffset: number
 }
 
-/** The binding cannot go on: the lane has to end (and may be started anew). */
+/** The binding cannot go on: the lane has to end (and may be started anew, but for `forGood`). */
 export class BindingStopped extends Schema.TaggedError<BindingStopped>()("BindingStopped", {
   binding: Schema.Literals(["kip-1289", "ledger", "at-least-once"]),
-  what: Schema.String
+  what: Schema.String,
+  /** Going on would break the promise: a person has to decide. */
+  forGood: Schema.optional(Schema.Boolean)
 }) {
   override get message(): string {
     return `${this.binding}: ${this.what}`

@@ -10,8 +10,8 @@ import { splitBatches } from "../../wire/batch/recordBatch.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { fetch } from "../../wire/messages/fetch.ts"
-import { intersect, type OffsetRange } from "../../wire/ranges.ts"
-import { type DeliveredBatch, type Delivery, deliveredBatches, lastOffsetOf } from "../delivery.ts"
+import type { OffsetRange } from "../../wire/ranges.ts"
+import { type Delivery, deliveredBatches } from "../delivery.ts"
 
 export interface HoleAt {
   readonly topic: string
@@ -22,12 +22,9 @@ export interface HoleAt {
 /** Marks a delivery that no group knows of: nothing is acknowledged for it. */
 export class RepairToken {
   readonly at: HoleAt
-  /** Records in it: what the group gave up. The rest of its offsets never held one that can be seen. */
-  readonly records: number
 
-  constructor(at: HoleAt, records: number) {
+  constructor(at: HoleAt) {
     this.at = at
-    this.records = records
   }
 }
 
@@ -40,13 +37,6 @@ export interface FetchHoleOptions {
 
 const MAX_WAIT_MS = 500
 const OFFSET_OUT_OF_RANGE = 1
-
-/** Counts without decoding: exact where a batch lies in the range whole, an upper bound at its edges. */
-const recordsIn = (batches: ReadonlyArray<DeliveredBatch>, range: OffsetRange): number =>
-  batches.reduce((sum, batch) => {
-    const [part] = intersect([range], [{ first: batch.baseOffset, last: lastOffsetOf(batch) }])
-    return part === undefined ? sum : sum + Math.min(batch.view.recordCount, part.last - part.first + 1)
-  }, 0)
 
 /**
  * The beginning of a hole, as much as `maxBytes` allows (one batch at least). Null: nothing of it can be read now, be
@@ -84,7 +74,7 @@ export const fetchHole = (options: FetchHoleOptions, at: HoleAt, hole: OffsetRan
         ranges: [{ ...range, deliveryCount: 1 }],
         batches,
         acquiredAtMs: yield* Clock.currentTimeMillis,
-        token: new RepairToken(at, recordsIn(batches, range))
+        token: new RepairToken(at)
       }
       return delivery
     }),

@@ -1,11 +1,11 @@
 /** Repair (R12) for a flow that runs on a ledger and a share group: what it asks and whom it tells. */
 import { Effect, type Scope } from "effect"
-import type { BindingStopped } from "../../txn/binding.ts"
+import { BindingStopped } from "../../txn/binding.ts"
 import { adoptProgress } from "../../txn/ledger/adopt.ts"
 import { knownOf } from "../../txn/ledger/positions.ts"
 import type { WorkerLedger } from "../../txn/ledger/worker.ts"
 import { makeProducer } from "../../txn/producer.ts"
-import { shareStartOffsets } from "../../share/startOffsets.ts"
+import { type ShareStart, shareStartOffsets } from "../../share/startOffsets.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { endOffsets, partitionName, startOffsets } from "../control/offsets.ts"
@@ -26,44 +26,54 @@ export interface FlowRepairOptions {
   readonly log: Log
 }
 
+/** A look costs two or three requests, and what it finds has waited for as long as the group did not tell. */
 const INTERVAL_MS = 30_000
 const MAX_BYTES = 4 * 1024 * 1024
 
-const mirroredNow = (options: FlowRepairOptions) => {
-  const names = new Set(options.topics().map((topic) => topic.source))
-  return Effect.map(shareStartOffsets(options.source, options.groupId), (starts) => starts.filter((s) => names.has(s.topic) && s.startOffset > 0))
+interface Dealt extends ShareStart {
+  /** All below is dealt with for the group. */
+  readonly below: number
 }
+
+/**
+ * How far the group has come where it has begun. The start offset it tells lags behind what is decided; where
+ * nothing is left to do, all that was there before it was asked is decided.
+ */
+const dealtWith = (options: FlowRepairOptions): Effect.Effect<ReadonlyArray<Dealt>, WireError> =>
+  Effect.gen(function*() {
+    const topics = options.topics()
+    const names = new Set(topics.map((topic) => topic.source))
+    const ends = yield* endOffsets(options.source, topics, options.readCommitted)
+    const starts = yield* shareStartOffsets(options.source, options.groupId)
+    return starts.filter((s) => names.has(s.topic) && s.startOffset >= 0).map((start) => {
+      const end = ends.get(partitionName(start.topic, start.partition)) ?? 0
+      return { ...start, below: start.lag === 0 ? Math.max(end, start.startOffset) : start.startOffset }
+    }).filter(({ below }) => below > 0)
+  })
 
 const standings = (options: FlowRepairOptions): Effect.Effect<ReadonlyArray<Standing>, WireError> =>
   Effect.gen(function*() {
-    const begun = yield* mirroredNow(options)
+    const begun = yield* dealtWith(options)
     if (begun.length === 0) return []
     const named = new Set(begun.map((s) => s.topic))
     const logStarts = yield* startOffsets(options.source, options.topics().filter((topic) => named.has(topic.source)))
-    return begun.flatMap(({ partition, startOffset, topic, topicId }) => {
+    return begun.flatMap(({ below, partition, topic, topicId }) => {
       const logStart = logStarts.get(partitionName(topic, partition))
-      return logStart === undefined ? [] : [{ topic, topicId, partition, groupStart: startOffset, logStart }]
+      return logStart === undefined ? [] : [{ topic, topicId, partition, groupStart: below, logStart }]
     })
   })
 
-/**
- * What the group had done before this flow had a ledger. The group's start offset lags behind what is acknowledged;
- * where nothing is left to do, all that is there is done.
- */
+/** What the group had done before this flow had a ledger. */
 const adopt = (options: FlowRepairOptions): Effect.Effect<void, WireError | BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
-    const begun = yield* mirroredNow(options)
-    if (begun.length === 0) return
-    const named = new Set(begun.map((s) => s.topic))
-    const ends = yield* endOffsets(options.source, options.topics().filter((topic) => named.has(topic.source)), options.readCommitted)
-    const progress = begun.map(({ lag, partition, startOffset, topic, topicId }) => {
-      const end = ends.get(partitionName(topic, partition)) ?? startOffset
-      return { topic, topicId, partition, below: lag === 0 ? Math.max(end, startOffset) : startOffset }
-    })
+    const progress = yield* dealtWith(options)
     const producer = yield* makeProducer({ cluster: options.target, purpose: `ledger-adopt-${options.flow}` })
     const adopted = yield* adoptProgress(options.ledger, producer, progress)
-    if (adopted === true) options.log("info", `the ledger is new: what group ${options.groupId} had done before counts as mirrored`)
-    if (adopted === null) options.log("warn", `what group ${options.groupId} had done before could not be noted in the ledger`)
+    if (adopted === true && progress.length > 0) options.log("info", `the ledger is new: what group ${options.groupId} had done before counts as mirrored`)
+    // Without the note repair would take all of it for given up.
+    if (adopted === null) {
+      return yield* new BindingStopped({ binding: "ledger", what: `what group ${options.groupId} had done before could not be noted in the ledger` })
+    }
   })
 
 /** Call before the flow's first lane starts. */
@@ -79,7 +89,7 @@ export const makeFlowRepairs = (options: FlowRepairOptions): Effect.Effect<Repai
       intervalMs: INTERVAL_MS,
       standings: standings(options),
       known: (at) => knownOf(options.ledger, at),
-      onRepaired: (_, records) => options.onRepaired(records),
+      onRepaired: options.onRepaired,
       log: options.log
     })
   })

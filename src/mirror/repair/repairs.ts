@@ -8,8 +8,10 @@ import type { BindingStopped } from "../../txn/binding.ts"
 import type { Known } from "../../txn/ledger/positions.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
-import { format, size } from "../../wire/ranges.ts"
+import { format, rangeSet, size } from "../../wire/ranges.ts"
+import type { CopyUnit } from "../copy.ts"
 import type { Delivery, Settled, Settlement, Source } from "../delivery.ts"
+import type { LaneEvents } from "../laneEvents.ts"
 import { fetchHole, type HoleAt, RepairToken } from "./fetchHole.ts"
 import { holesOf } from "./holes.ts"
 
@@ -30,7 +32,7 @@ export interface RepairOptions {
   /** Asked at each look. */
   readonly standings: Effect.Effect<ReadonlyArray<Standing>, WireError>
   readonly known: (at: HoleAt) => Effect.Effect<Known, BindingStopped>
-  readonly onRepaired: (at: HoleAt, records: number) => void
+  readonly onRepaired: (records: number) => void
   readonly log: (level: "info" | "warn", message: string) => void
 }
 
@@ -39,12 +41,18 @@ export interface Repairs {
   readonly take: Effect.Effect<ReadonlyArray<Delivery>>
   /** What became of one; the offsets of a partition are looked at again once all of it is settled. */
   readonly settle: (delivery: Delivery, settlements: ReadonlyArray<Settlement>) => Settled
+  /** Tells what is committed; other deliveries than repairs do not matter. */
+  readonly mirrored: (delivery: Delivery, unit: CopyUnit) => void
   /** Looks until it is interrupted, or the ledger stops. */
   readonly run: Effect.Effect<never, BindingStopped>
 }
 
+const isRepair = (delivery: Delivery): boolean => delivery.token instanceof RepairToken
 const keyOf = ({ partition, topicId }: HoleAt): string => `${topicId}-${partition}`
 const offsets = (ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): number => ranges.reduce((sum, r) => sum + r.last - r.first + 1, 0)
+
+/** Milliseconds; also between two looks while there is something to repair. */
+const FIRST_WAIT_MS = 500
 
 class Repairing implements Repairs {
   readonly #options: RepairOptions
@@ -64,19 +72,18 @@ class Repairing implements Repairs {
   }
 
   readonly settle = (delivery: Delivery, settlements: ReadonlyArray<Settlement>): Settled => {
-    const token = delivery.token as RepairToken
     const key = keyOf(delivery)
     const count = offsets(settlements)
     const left = (this.#under.get(key) ?? 0) - count
     if (left > 0) this.#under.set(key, left)
-    else {
-      this.#under.delete(key)
-      if (token.records > 0) {
-        this.#options.onRepaired(token.at, token.records)
-        this.#options.log("warn", `${delivery.topic}-${delivery.partition}: ${token.records} records that the share group gave up are mirrored now`)
-      }
-    }
+    else this.#under.delete(key)
     return { confirmed: count, refused: 0, reason: null }
+  }
+
+  readonly mirrored = (delivery: Delivery, unit: CopyUnit): void => {
+    if (!isRepair(delivery) || unit.records === 0) return
+    this.#options.onRepaired(unit.records)
+    this.#options.log("warn", `${delivery.topic}-${delivery.partition}: ${unit.records} records that the share group gave up are mirrored now: ${format(rangeSet(unit.accept))}`)
   }
 
   /** One partition: at most one delivery of it is under way. */
@@ -104,13 +111,15 @@ class Repairing implements Repairs {
   get run(): Effect.Effect<never, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const { intervalMs, log, standings } = this.#options
-      while (true) {
+      // Often in the beginning: the first looks may come before the group tells anything.
+      for (let waitMs = FIRST_WAIT_MS;; waitMs = Math.min(2 * waitMs, intervalMs)) {
         const looked = yield* Effect.result(Effect.flatMap(standings, (all) => Effect.forEach(all, (one) => this.#look(one), { discard: true })))
         if (looked._tag === "Failure") {
           if (looked.failure._tag === "BindingStopped") return yield* looked.failure
           log("info", `records that the share group gave up cannot be looked for now: ${looked.failure.message}`)
         }
-        yield* Effect.sleep(this.#under.size > 0 ? Math.min(intervalMs, 500) : intervalMs)
+        if (this.#under.size > 0) waitMs = FIRST_WAIT_MS
+        yield* Effect.sleep(waitMs)
       }
     })
   }
@@ -123,7 +132,14 @@ export const makeRepairs = (options: RepairOptions): Effect.Effect<Repairs, neve
     return new Repairing(options, ready)
   })
 
-const isRepair = (delivery: Delivery): boolean => delivery.token instanceof RepairToken
+/** A lane's events, of which repairs hear too. */
+export const withRepairEvents = (events: LaneEvents, repairs: Repairs): LaneEvents => ({
+  ...events,
+  mirrored: (delivery, unit, nowMs) => {
+    events.mirrored(delivery, unit, nowMs)
+    repairs.mirrored(delivery, unit)
+  }
+})
 
 /** The source with repairs among its deliveries. */
 export const withRepairs = <E>(source: Source<E>, repairs: Repairs): Source<E> => ({

@@ -1,7 +1,8 @@
 /**
  * A flow whose group had come some way before it had a ledger (at-least-once before, or MirrorMaker's group): what
  * lies below the group's start offset then was mirrored without notes. It is written down as done, once, while the
- * ledger is still empty; without that, repair (R12) would take it for given up and mirror it a second time.
+ * ledger is still empty; without that, repair (R12) would take it for given up and mirror it a second time. Where
+ * there is nothing to write down that is noted too: what the group gives up from now on was not mirrored.
  */
 import { Effect } from "effect"
 import { type BindingStopped } from "../binding.ts"
@@ -26,11 +27,10 @@ export const adoptProgress = (worker: WorkerLedger, producer: Producer, progress
     yield* Effect.forEach(worker.readers, (reader) => reader.toEnd, { discard: true })
     if (worker.readers.some((reader) => reader.tail().next > 0)) return false
     const begun = progress.filter((at) => at.below > 0)
-    if (begun.length === 0) return true
     const claims = claimsOf(worker.sourceClusterId, begun.map((at) => ({ ...at, first: 0, last: at.below - 1 })))
     for (const reader of worker.readers) {
       const here = claims.filter((claim) => partitionOfSlot(claim.key, worker.readers.length) === reader.partition)
-      if (here.length === 0) continue
+      if (here.length === 0 && (begun.length > 0 || reader.partition > 0)) continue
       const entry: SnapshotEntry = { kind: "snapshot", decidedBelow: 0, slots: here.map(({ ranges, slot }) => ({ slot, done: ranges })) }
       const outgoing = ledgerBatches([entry]).map(({ bytes }) => ({ topic: worker.topic.name, partition: reader.partition, bytes }))
       const produced = yield* Effect.result(producer.produce(outgoing))

@@ -35,6 +35,12 @@ export interface LedgerOptions extends WorkerOptions, Pick<ProducerOptions, "set
 }
 
 const stopped = (what: string): BindingStopped => new BindingStopped({ binding: "ledger", what })
+const rewound = (name: string, x: number, next: number): BindingStopped =>
+  new BindingStopped({
+    binding: "ledger",
+    what: `${name} gave an entry the offset ${x}, but was read up to ${next} before: it was created anew or has lost its end, and with it the proof of what is mirrored`,
+    forGood: true
+  })
 const aborted = (reason: string): Outcome => ({ kind: "aborted", reason })
 /** An interrupted lane leaves its transaction to be aborted; longer than that nobody waits for it at a stop. */
 const CLOSE_ABORT_MS = 5_000
@@ -244,6 +250,7 @@ class LedgerTransaction {
   #write(reader: LedgerReader, batches: ReadonlyArray<LedgerBatch<DoneEntry>>, claims: ReadonlyArray<Claim>): Effect.Effect<ReadonlyArray<Written> | string, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const { name } = this.#lane.worker.topic
+      const { next } = reader.tail()
       const produced = yield* Effect.result(this.#produce(batches.map(({ bytes }) => ({ topic: name, partition: reader.partition, bytes }))))
       if (produced._tag === "Failure") return `its ledger entry could not be written: ${produced.failure.message}`
       if (this.#doomed !== null) return this.#doomed
@@ -251,6 +258,8 @@ class LedgerTransaction {
       for (const [n, outcome] of produced.success.entries()) {
         if (!outcome.ok) return `its ledger entry could not be written: ${outcome.error.message}`
         const entries = batches[n]?.entries ?? []
+        // What was read does not lie below it: R5 would hold of another log.
+        if (outcome.baseOffset >= 0 && outcome.baseOffset < next) return yield* rewound(`${name}-${reader.partition}`, outcome.baseOffset, next)
         const held = claims.filter((claim) => entries.some((entry) => sameClaim(entry, claim)))
         const x = outcome.baseOffset >= 0 ? outcome.baseOffset : yield* this.#find(reader)
         if (x === null) return "its ledger entry is gone: the transaction was aborted by somebody else"

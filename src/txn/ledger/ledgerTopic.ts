@@ -13,6 +13,7 @@ import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { createTopics } from "../../wire/messages/createTopics.ts"
 import { describeConfigs } from "../../wire/messages/describeConfigs.ts"
 import { incrementalAlterConfigs } from "../../wire/messages/incrementalAlterConfigs.ts"
+import { ledgerLost } from "./log.ts"
 
 const PREFIX = "__onceover_ledger_"
 const MAX_TOPIC_NAME = 249
@@ -42,7 +43,10 @@ export interface LedgerTopic {
   readonly warnings: ReadonlyArray<string>
 }
 
-export type LedgerTopicResult = { readonly ok: true; readonly topic: LedgerTopic } | { readonly ok: false; readonly reason: string }
+export type LedgerTopicResult =
+  | { readonly ok: true; readonly topic: LedgerTopic }
+  /** forGood: the ledger that is known is lost. */
+  | { readonly ok: false; readonly reason: string; readonly forGood?: boolean }
 
 export interface LedgerTopicOptions {
   readonly cluster: Cluster
@@ -51,6 +55,8 @@ export interface LedgerTopicOptions {
   readonly partitions?: number
   /** Default: 3, or as many as there are brokers. */
   readonly replicationFactor?: number
+  /** The id that it had before in this process: no other topic will do, and none is created. */
+  readonly knownId?: string | null
   /** validate: changes nothing. */
   readonly mode: "apply" | "validate"
 }
@@ -165,7 +171,7 @@ const settle = (options: LedgerTopicOptions, topic: TopicMetadata, created: bool
     return { ok: true, topic: { name: topic.name, id: topic.id, partitions: topic.partitions.length, changes, warnings } }
   })
 
-/** Found just after it was created: brokers hear of it one by one. */
+/** Found, be it that it was just created: brokers hear of it one by one. */
 const find = (cluster: Cluster, name: string): Effect.Effect<TopicMetadata | null, WireError> =>
   Effect.gen(function*() {
     for (let attempt = 0; attempt < 50; attempt++) {
@@ -176,6 +182,13 @@ const find = (cluster: Cluster, name: string): Effect.Effect<TopicMetadata | nul
     return null
   })
 
+const settleKnown = (options: LedgerTopicOptions, name: string, id: string): Effect.Effect<LedgerTopicResult, WireError> =>
+  Effect.gen(function*() {
+    const topic = yield* find(options.cluster, name)
+    if (topic?.id !== id) return { ok: false, reason: ledgerLost(name, topic !== null).what, forGood: true }
+    return yield* settle(options, topic, false)
+  })
+
 /**
  * Makes sure that the topic is there and keeps its promises (or, with mode "validate", says whether it would). A
  * refusal is a sentence; failures are of the connection.
@@ -184,6 +197,7 @@ export const ensureLedgerTopic = (options: LedgerTopicOptions): Effect.Effect<Le
   Effect.gen(function*() {
     const { cluster, flow, mode } = options
     const name = ledgerTopicName(flow)
+    if (typeof options.knownId === "string") return yield* settleKnown(options, name, options.knownId)
     const existing = (yield* cluster.retrying(cluster.topics([name]))).get(name)
     if (existing !== undefined && existing.partitions.length > 0) return yield* settle(options, existing, false)
     const problem = yield* create(options, name)

@@ -6,7 +6,7 @@
  * above the high watermark is given. `end` is at least what was acknowledged to anybody before it was asked: a leader
  * that was just elected is asked again until it knows (KIP-207).
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { type BatchView, splitBatches } from "../../wire/batch/recordBatch.ts"
 import { ProtocolError } from "../../wire/bytes.ts"
 import type { Cluster, Destination } from "../../wire/cluster.ts"
@@ -20,16 +20,31 @@ export type Read =
   /** Before the log's start (pruned), or behind its end (lost). */
   | { readonly kind: "outOfRange" }
 
+/** The topic that was verified is not there any more: nobody knows now what is mirrored. Does not pass. */
+export class LedgerLost extends Schema.TaggedError<LedgerLost>()("LedgerLost", { what: Schema.String }) {
+  override get message(): string {
+    return this.what
+  }
+}
+
+export type LogError = WireError | LedgerLost
+
+/** One sentence for every place that may find it. `now`: another topic has the name. */
+export const ledgerLost = (topic: string, now: boolean): LedgerLost =>
+  new LedgerLost({
+    what: `the ledger topic ${topic} was deleted${now ? " and created anew" : ""} while this flow ran. What it knew of the records that are mirrored is gone, and without it some could be mirrored twice, so the flow does not go on by itself. Started again, it takes all that the group has done for mirrored`
+  })
+
 export interface LedgerLog {
   readonly partition: number
   /** The first offset that is there. */
-  readonly start: Effect.Effect<number, WireError>
+  readonly start: Effect.Effect<number, LogError>
   /** The high watermark. */
-  readonly end: Effect.Effect<number, WireError>
+  readonly end: Effect.Effect<number, LogError>
   /** What is there from an offset on; waits for something to come for a while, then gives nothing. */
-  readonly read: (offset: number) => Effect.Effect<Read, WireError>
+  readonly read: (offset: number) => Effect.Effect<Read, LogError>
   /** Lets the log begin at `offset`. */
-  readonly deleteBelow: (offset: number) => Effect.Effect<void, WireError>
+  readonly deleteBelow: (offset: number) => Effect.Effect<void, LogError>
 }
 
 export interface ClusterLogOptions {
@@ -45,8 +60,13 @@ export interface ClusterLogOptions {
 const EARLIEST = -2
 const LATEST = -1
 const OFFSET_OUT_OF_RANGE = 1
+const UNKNOWN_TOPIC_OR_PARTITION = 3
 const UNKNOWN_TOPIC_ID = 100
 const INCONSISTENT_TOPIC_ID = 103
+const UNKNOWN: ReadonlySet<number> = new Set([UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID])
+/** So often, so many milliseconds apart, a topic is looked for before it counts as deleted: a broker may not know yet. */
+const LOOKS = 50
+const LOOK_MS = 200
 const MAX_WAIT_MS = 500
 const MAX_BYTES = 4 * 1024 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
@@ -62,20 +82,25 @@ export const clusterLog = (options: ClusterLogOptions): LedgerLog => {
   const { cluster, partition, purpose, topic, topicId } = options
   const subject = `${topic}-${partition}`
   const leader: Effect.Effect<Destination, WireError> = Effect.map(cluster.leader(topic, partition), ({ leader: id }) => ({ kind: "broker", id }))
+  /** Returns when the topic is the one it was. */
+  const stillThere: Effect.Effect<void, LogError> = Effect.gen(function*() {
+    for (let look = 0; look < LOOKS; look++) {
+      const now = (yield* cluster.topics([topic])).get(topic)
+      if (now !== undefined && now.partitions.length > 0) return now.id === topicId ? undefined : yield* ledgerLost(topic, true)
+      yield* Effect.sleep(LOOK_MS)
+    }
+    return yield* ledgerLost(topic, false)
+  })
+
   /** A partition's error; what the cache says of the topic is forgotten, as a refresh never hurts here. */
-  const refuse = (api: string, code: number): Effect.Effect<never, WireError> =>
+  const refuse = (api: string, code: number): Effect.Effect<never, LogError> =>
     Effect.gen(function*() {
       yield* cluster.invalidate(topic)
-      if (code === UNKNOWN_TOPIC_ID || code === INCONSISTENT_TOPIC_ID) {
-        const now = (yield* cluster.topics([topic])).get(topic)
-        if (now !== undefined && now.id !== topicId) {
-          return yield* new ProtocolError({ what: `${topic} was deleted and created anew: what it knew of the records that are mirrored is gone` })
-        }
-      }
+      if (UNKNOWN.has(code)) yield* stillThere
       return yield* new BrokerError({ api, code, subject, detail: null })
     })
 
-  const list = (timestamp: number): Effect.Effect<number, WireError> =>
+  const list = (timestamp: number): Effect.Effect<number, LogError> =>
     Effect.gen(function*() {
       const answer = yield* cluster.request(yield* leader, listOffsets, {
         replicaId: -1,
@@ -87,7 +112,7 @@ export const clusterLog = (options: ClusterLogOptions): LedgerLog => {
       return found.errorCode === 0 ? found.offset : yield* refuse("ListOffsets", found.errorCode)
     })
 
-  const read = (offset: number): Effect.Effect<Read, WireError> =>
+  const read = (offset: number): Effect.Effect<Read, LogError> =>
     Effect.gen(function*() {
       const answer = yield* cluster.request(yield* leader, fetch, {
         maxWaitMs: MAX_WAIT_MS,
@@ -104,7 +129,7 @@ export const clusterLog = (options: ClusterLogOptions): LedgerLog => {
       return { kind: "batches", batches: yield* batchesOf(found.records), lastStable: found.lastStableOffset }
     })
 
-  const deleteBelow = (offset: number): Effect.Effect<void, WireError> =>
+  const deleteBelow = (offset: number): Effect.Effect<void, LogError> =>
     Effect.gen(function*() {
       const answer = yield* cluster.request(yield* leader, deleteRecords, {
         topics: [{ name: topic, partitions: [{ partitionIndex: partition, offset }] }],

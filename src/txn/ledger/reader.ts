@@ -11,12 +11,11 @@
 import { Effect, type Scope } from "effect"
 import type { BatchView } from "../../wire/batch/recordBatch.ts"
 import { ProtocolError } from "../../wire/bytes.ts"
-import type { WireError } from "../../wire/errors.ts"
 import { passesByItself } from "../../wire/retry.ts"
 import { BindingStopped } from "../binding.ts"
 import { backOff } from "../takeOver.ts"
 import { readBatch } from "./batches.ts"
-import type { LedgerLog } from "./log.ts"
+import type { LedgerLog, LogError } from "./log.ts"
 import { type Mutations, NO_MUTATIONS } from "./mutations.ts"
 import { Signal } from "./signal.ts"
 import { LedgerTail } from "./tail.ts"
@@ -31,6 +30,8 @@ export interface LedgerReader {
   readonly until: (test: (tail: LedgerTail) => boolean) => Effect.Effect<void, BindingStopped>
   /** R8: asks for the log's end now, and reads to it. The tail is ready then. */
   readonly toEnd: Effect.Effect<void, BindingStopped>
+  /** Fails as soon as nothing can be read any more; never returns. */
+  readonly ended: Effect.Effect<never, BindingStopped>
   /** Wakes waiters although nothing was read (patience that has passed, a stop). */
   readonly nudge: () => void
 }
@@ -46,6 +47,7 @@ export interface ReaderOptions {
 const BACKOFF = { retryBackoffMs: 100, retryBackoffMaxMs: 1_000 }
 
 const stopped = (what: string): BindingStopped => new BindingStopped({ binding: "ledger", what })
+const stoppedForGood = (what: string): BindingStopped => new BindingStopped({ binding: "ledger", what, forGood: true })
 
 class Reader implements LedgerReader {
   readonly log: LedgerLog
@@ -76,6 +78,10 @@ class Reader implements LedgerReader {
         yield* next
       }
     })
+
+  get ended(): Effect.Effect<never, BindingStopped> {
+    return Effect.andThen(this.until(() => false), Effect.never)
+  }
 
   get toEnd(): Effect.Effect<void, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
@@ -143,18 +149,19 @@ class Reader implements LedgerReader {
       const name = `${this.#options.topic}-${this.partition}`
       const end = yield* this.#patiently("the end of", this.log.end)
       if (next > end) {
-        return yield* stopped(`${name} ends at offset ${end}, but was read up to ${next}: its newest entries are lost (an unclean leader election, or the topic was created anew), and with them the proof of what is mirrored`)
+        return yield* stoppedForGood(`${name} ends at offset ${end}, but was read up to ${next}: its newest entries are lost (an unclean leader election, or the topic was created anew), and with them the proof of what is mirrored`)
       }
       const start = yield* this.#patiently("the start of", this.log.start)
       this.#options.onRestart?.(`${name} begins at offset ${start} now, past ${next}, which was to be read next: it is read again from its start`)
     })
   }
 
-  #patiently<A>(what: string, effect: Effect.Effect<A, WireError>): Effect.Effect<A, BindingStopped> {
+  #patiently<A>(what: string, effect: Effect.Effect<A, LogError>): Effect.Effect<A, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       for (let attempt = 0;; attempt++) {
         const result = yield* Effect.result(effect)
         if (result._tag === "Success") return result.success
+        if (result.failure._tag === "LedgerLost") return yield* stoppedForGood(result.failure.what)
         if (!passesByItself(result.failure)) return yield* stopped(`${what} the ledger topic ${this.#options.topic} cannot be read: ${result.failure.message}`)
         yield* backOff(attempt, BACKOFF)
       }

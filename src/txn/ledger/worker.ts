@@ -26,7 +26,14 @@ export interface WorkerLedger {
   readonly producerIds: Set<number>
 }
 
+/** What a flow keeps of its ledger from one run to the next, in one process. */
+export interface LedgerMemory {
+  topicId: string | null
+}
+
 export interface WorkerOptions {
+  /** Where it is remembered which topic the ledger is; without it a topic that was created anew is taken for it at the next start. */
+  readonly memory?: LedgerMemory
   readonly source: Cluster
   readonly target: Cluster
   /** For creating the topic; default `target`. */
@@ -51,15 +58,17 @@ const fromWire = (error: WireError): BindingStopped => stopped(error.message)
 
 const openTopic = (options: WorkerOptions): Effect.Effect<LedgerTopic, BindingStopped> =>
   Effect.gen(function*() {
-    const { flow, log, partitions, replicationFactor, target, targetAdmin = target } = options
+    const { flow, log, memory = { topicId: null }, partitions, replicationFactor, target, targetAdmin = target } = options
     const result = yield* ensureLedgerTopic({
       cluster: targetAdmin,
       flow,
       mode: "apply",
+      knownId: memory.topicId,
       ...(partitions === undefined ? {} : { partitions }),
       ...(replicationFactor === undefined ? {} : { replicationFactor })
     }).pipe(Effect.mapError(fromWire))
-    if (!result.ok) return yield* stopped(result.reason)
+    if (!result.ok) return yield* new BindingStopped({ binding: "ledger", what: result.reason, forGood: result.forGood === true })
+    memory.topicId = result.topic.id
     for (const change of result.topic.changes) log("info", `ledger: ${change}`)
     for (const warning of result.topic.warnings) log("warn", `ledger: ${warning}`)
     return result.topic
