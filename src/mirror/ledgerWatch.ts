@@ -7,8 +7,14 @@ import { FlowStopped } from "./errors.ts"
 export const watchLedger = ({ ledger }: BindingCandidate): Effect.Effect<never, BindingStopped, Scope.Scope> =>
   ledger === undefined
     ? Effect.never
-    : Effect.flatMap(ledger, ({ readers }) =>
-      Effect.andThen(Effect.all(readers.map((reader) => reader.ended), { concurrency: "unbounded", discard: true }), Effect.never))
+    : Effect.flatMap(
+      ledger,
+      ({ readers }) =>
+        Effect.andThen(
+          Effect.all(readers.map((reader) => reader.ended), { concurrency: "unbounded", discard: true }),
+          Effect.never
+        )
+    )
 
 /** A flow that is started again forgets why it ended; this one must not be. */
 export const stopsForGood = <E>(error: E): E | FlowStopped =>

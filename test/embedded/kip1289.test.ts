@@ -29,14 +29,20 @@ const passing = <A, E, R>(effect: Effect.Effect<A, E, R>, stepMs = 50) =>
 const output = (partition: number, value: string) => ({
   topic: OUT,
   partition,
-  bytes: encodeBatch([{ offset: 0, timestamp: 1n, key: null, value: Buffer.from(value), headers: [] }], { codec: "none" })
+  bytes: encodeBatch([{ offset: 0, timestamp: 1n, key: null, value: Buffer.from(value), headers: [] }], {
+    codec: "none"
+  })
 })
 
 const staged = (acquired: ReadonlyArray<Acquired>, type: StagedRange["type"] = "accept"): ReadonlyArray<StagedRange> =>
-  acquired.flatMap(({ partition, ranges, topic, topicId }) => ranges.map(({ first, last }) => ({ topic, topicId, partition, first, last, type })))
+  acquired.flatMap(({ partition, ranges, topic, topicId }) =>
+    ranges.map(({ first, last }) => ({ topic, topicId, partition, first, last, type }))
+  )
 
 const offsets = (acquired: ReadonlyArray<Acquired>): ReadonlyArray<string> =>
-  acquired.flatMap(({ partition, ranges }) => ranges.flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, n) => `${partition}:${first + n}`))).toSorted()
+  acquired.flatMap(({ partition, ranges }) =>
+    ranges.flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, n) => `${partition}:${first + n}`))
+  ).toSorted()
 
 /** Until so many have come. */
 const acquire = (consumer: ShareConsumer, count: number) =>
@@ -60,7 +66,14 @@ const worker = (embedded: Embedded, name = "worker", memberOf: (real: ShareMembe
     const candidate = kip1289({ source: cluster, target: cluster, groupProtocol: "share", transactionalId: () => ID })
     const binding = yield* candidate.make({
       name: "0",
-      member: () => memberOf({ groupId: GROUP, memberId: consumer.memberId, memberEpoch: [...embedded.state.shareGroups.get(GROUP)?.members.values() ?? []].find(({ id }) => id === consumer.memberId)?.epoch ?? 0 })
+      member: () =>
+        memberOf({
+          groupId: GROUP,
+          memberId: consumer.memberId,
+          memberEpoch: [...embedded.state.shareGroups.get(GROUP)?.members.values() ?? []].find(({ id }) =>
+            id === consumer.memberId
+          )?.epoch ?? 0
+        })
     })
     yield* binding.start
     return { consumer, binding, cluster }
@@ -71,8 +84,13 @@ const setUp = (options: EmbeddedOptions, partitions = 1, each = 4) =>
     const embedded = yield* makeEmbedded(options)
     embedded.createTopic(IN, { partitions })
     embedded.createTopic(OUT, { partitions })
-    embedded.configure("group", GROUP, { "share.auto.offset.reset": "earliest", "share.isolation.level": "read_committed" })
-    for (let p = 0; p < partitions; p++) embedded.append(IN, p, Array.from({ length: each }, (_, n) => ({ value: `${p}:${n}` })))
+    embedded.configure("group", GROUP, {
+      "share.auto.offset.reset": "earliest",
+      "share.isolation.level": "read_committed"
+    })
+    for (let p = 0; p < partitions; p++) {
+      embedded.append(IN, p, Array.from({ length: each }, (_, n) => ({ value: `${p}:${n}` })))
+    }
     return embedded
   })
 
@@ -87,7 +105,10 @@ const opened = (of: Effect.Success<ReturnType<typeof worker>>, ranges: ReadonlyA
   })
 
 const reason = (source: Cluster, target: Cluster) =>
-  Effect.map(kip1289({ source, target, groupProtocol: "share", transactionalId: () => ID }).support, (answer) => answer.supported ? "supported" : answer.reason)
+  Effect.map(
+    kip1289({ source, target, groupProtocol: "share", transactionalId: () => ID }).support,
+    (answer) => answer.supported ? "supported" : answer.reason
+  )
 
 for (const draft of ["A", "B"] as const) {
   describe(`KIP-1289, draft ${draft}`, () => {
@@ -119,7 +140,9 @@ for (const draft of ["A", "B"] as const) {
         const embedded = yield* setUp({ kip1289: draft })
         const of = yield* passing(worker(embedded))
         const [range] = staged(yield* passing(acquire(of.consumer, 4)))
-        const transaction = yield* passing(opened(of, [{ ...range!, last: 0, type: "reject" }, { ...range!, first: 1, last: 1, type: "gap" }]))
+        const transaction = yield* passing(
+          opened(of, [{ ...range!, last: 0, type: "reject" }, { ...range!, first: 1, last: 1, type: "gap" }])
+        )
         assert.deepStrictEqual(yield* passing(transaction.commit), { kind: "committed" })
         yield* TestClock.adjust(100)
         assert.strictEqual(start(embedded), 2)
@@ -169,7 +192,9 @@ for (const draft of ["A", "B"] as const) {
       Effect.scoped(Effect.gen(function*() {
         const embedded = yield* setUp({ kip1289: draft })
         let stale = true
-        const of = yield* passing(worker(embedded, "worker", (real) => stale ? { ...real, memberEpoch: real.memberEpoch + 1 } : real))
+        const of = yield* passing(
+          worker(embedded, "worker", (real) => stale ? { ...real, memberEpoch: real.memberEpoch + 1 } : real)
+        )
         const got = staged(yield* passing(acquire(of.consumer, 4)))
         const refused = yield* passing(Effect.flatMap(opened(of, got), (transaction) => transaction.commit))
         assert.strictEqual(refused.kind, "aborted")
@@ -186,7 +211,10 @@ for (const draft of ["A", "B"] as const) {
         const embedded = yield* setUp({ kip1289: draft })
         const of = yield* passing(worker(embedded))
         const first = yield* passing(acquire(of.consumer, 4))
-        const lost = embedded.control(draft === "A" ? txnShareAcknowledgeA : txnShareAcknowledgeB, () => ({ kind: "loseAnswer", then: "close" }))
+        const lost = embedded.control(
+          draft === "A" ? txnShareAcknowledgeA : txnShareAcknowledgeB,
+          () => ({ kind: "loseAnswer", then: "close" })
+        )
         const outcome = yield* passing(Effect.flatMap(opened(of, staged(first)), (transaction) => transaction.commit))
         assert.isTrue(lost.used)
         assert.strictEqual(outcome.kind, "aborted")
@@ -198,7 +226,9 @@ for (const draft of ["A", "B"] as const) {
         const embedded = yield* makeEmbedded({ kip1289: draft })
         const one = yield* embedded.cluster("worker")
         assert.strictEqual(yield* passing(reason(one, one)), "supported")
-        const other = yield* (yield* makeEmbedded({ kip1289: draft, clusterId: "another-cluster-0000" })).cluster("worker")
+        const other = yield* (yield* makeEmbedded({ kip1289: draft, clusterId: "another-cluster-0000" })).cluster(
+          "worker"
+        )
         assert.match(yield* passing(reason(one, other)), /are two clusters, and a Kafka transaction lives in one/)
         const feature = embedded.state.features.get(SHARE_FEATURE)!
         embedded.state.features.set(SHARE_FEATURE, { ...feature, level: 2 })

@@ -16,7 +16,13 @@ for (const mode of ["share", "consumer"] as const) {
       await createTopic(source, topic)
       await load(source, makeRecords({ topic, count: 50 }))
       const mirror = await startOnceover({
-        config: mirrorConfig(source, target, { name: topic, topics: [topic], "group.id": topic, "group.protocol": mode, "exactly.once.fallback": "fail" })
+        config: mirrorConfig(source, target, {
+          name: topic,
+          topics: [topic],
+          "group.id": topic,
+          "group.protocol": mode,
+          "exactly.once.fallback": "fail"
+        })
       })
       try {
         await mirror.untilRunning()
@@ -26,7 +32,14 @@ for (const mode of ["share", "consumer"] as const) {
         if (anew) await createTopic(target, ledger)
         const { code } = await mirror.exit()
         assert.strictEqual(code, 1, mirror.output())
-        assert.match(mirror.output(), new RegExp(`the ledger topic ${ledger} was deleted${anew ? " and created anew" : ""} while this flow ran\\. What it knew .* is gone`))
+        assert.match(
+          mirror.output(),
+          new RegExp(
+            `the ledger topic ${ledger} was deleted${
+              anew ? " and created anew" : ""
+            } while this flow ran\\. What it knew .* is gone`
+          )
+        )
         assert.strictEqual((await listTopics(target)).has(ledger), anew)
       } finally {
         await mirror.dispose()

@@ -29,7 +29,14 @@ const setting = async (what: string, partitions = 1): Promise<Setting> => {
   await createTopic(source, topic, { partitions })
   return {
     topic,
-    flow: { name: topic, topics: [topic], "group.id": topic, "group.protocol": "share", "exactly.once.fallback": "fail", "tasks.max": 2 }
+    flow: {
+      name: topic,
+      topics: [topic],
+      "group.id": topic,
+      "group.protocol": "share",
+      "exactly.once.fallback": "fail",
+      "tasks.max": 2
+    }
   }
 }
 

@@ -20,7 +20,13 @@ const passing = <A, E, R>(effect: Effect.Effect<A, E, R>, stepMs = 50) =>
 
 const FLOW = "f"
 const TOPIC = ledgerTopicName(FLOW)
-const range = (first: number, last: number) => ({ topic: "orders", topicId: "AAECAwQFBgcICQoLDA0ODw", partition: 0, first, last })
+const range = (first: number, last: number) => ({
+  topic: "orders",
+  topicId: "AAECAwQFBgcICQoLDA0ODw",
+  partition: 0,
+  first,
+  last
+})
 
 const worker = (source: Embedded, target: Embedded, memory: LedgerMemory) =>
   Effect.gen(function*() {
@@ -38,15 +44,25 @@ const worker = (source: Embedded, target: Embedded, memory: LedgerMemory) =>
 const remove = (target: Embedded) =>
   Effect.gen(function*() {
     const cluster = yield* target.cluster("operator")
-    yield* cluster.request({ kind: "controller" }, deleteTopics, { topics: [{ name: TOPIC, topicId: "AAAAAAAAAAAAAAAAAAAAAA" }], timeoutMs: 1_000 })
+    yield* cluster.request({ kind: "controller" }, deleteTopics, {
+      topics: [{ name: TOPIC, topicId: "AAAAAAAAAAAAAAAAAAAAAA" }],
+      timeoutMs: 1_000
+    })
   })
 const create = (target: Embedded) =>
   Effect.gen(function*() {
     const cluster = yield* target.cluster("operator")
-    yield* cluster.request({ kind: "controller" }, createTopics, { topics: [{ name: TOPIC, numPartitions: 1, replicationFactor: 1, assignments: [], configs: [] }], timeoutMs: 1_000, validateOnly: false })
+    yield* cluster.request({ kind: "controller" }, createTopics, {
+      topics: [{ name: TOPIC, numPartitions: 1, replicationFactor: 1, assignments: [], configs: [] }],
+      timeoutMs: 1_000,
+      validateOnly: false
+    })
   })
 
-const clusters = Effect.all([makeEmbedded({ clusterId: "source-cluster-000" }), makeEmbedded({ clusterId: "target-cluster-000", seed: 2 })])
+const clusters = Effect.all([
+  makeEmbedded({ clusterId: "source-cluster-000" }),
+  makeEmbedded({ clusterId: "target-cluster-000", seed: 2 })
+])
 
 const lost = (error: BindingStopped, anew: boolean) => {
   assert.isTrue(error.forGood)
