@@ -5,9 +5,7 @@
  * Why not TestClock: it is moved by fixed steps, and a simulation of a minute with requests that take milliseconds
  * would be mostly steps in which nothing happens. Sleeps here end in the order of their time, then of their start.
  */
-import { Clock, Effect, Scheduler } from "effect"
-import type { Duration } from "effect"
-import { Duration as Durations } from "effect"
+import { type Clock, Duration, Effect, type Scheduler } from "effect"
 
 export interface Timer {
   readonly atMs: number
@@ -142,7 +140,7 @@ export class Loop {
       monotonicTimeNanosUnsafe: nanos,
       monotonicTimeNanos: Effect.sync(nanos),
       sleep: (duration: Duration.Duration) => {
-        const millis = Durations.toMillis(duration)
+        const millis = Duration.toMillis(duration)
         if (millis <= 0) return Effect.void
         return Effect.callback<void>((resume) => {
           if (millis === Infinity) return undefined

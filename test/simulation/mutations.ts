@@ -9,7 +9,8 @@ export const MUTATIONS: Readonly<Record<string, Mutations>> = {
   W5: { closeByProducer: true },
   W5b: { closeByEquality: true },
   W6: { snapshotReplaces: true },
-  W7: { pruneEarly: true },
+  // Going on over what was cut off goes with it: each of the two rules makes up for the other.
+  W7: { pruneEarly: true, goOnWhenPruned: true },
   W7b: { pruneUndecided: true },
   W7s: { pruneWithoutSnapshot: true },
   W8: { siblingIsOwn: () => true },

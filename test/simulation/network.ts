@@ -53,7 +53,10 @@ export const faultsOf = (options: FaultOptions): FaultHook => (passing) => {
   if (network.clogged.has(`${passing.client} ${cluster}`)) return { kind: "loseRequest", then: "silence" }
   options.onRequest(cluster, passing)
   if (network.old.has(passing.brokerId) && passing.apiName === TXN_SHARE_ACKNOWLEDGE) {
-    return { kind: "answer", response: { throttleTimeMs: 0, errorCode: UNSUPPORTED_VERSION, topics: [], responses: [] } }
+    return {
+      kind: "answer",
+      response: { throttleTimeMs: 0, errorCode: UNSUPPORTED_VERSION, topics: [], responses: [] }
+    }
   }
   const slowMs = network.slowed.get(`${passing.client} ${cluster}`)
   if (slowMs !== undefined) return { kind: "delay", requestMs: dice.int(1, slowMs), answerMs: dice.int(1, slowMs) }

@@ -70,7 +70,7 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
         brokers,
         seed,
         transactionVersion: plan.transactionVersion,
-      kip1289: plan.draft,
+        kip1289: plan.draft,
         markerDelayMs: () => markers.int(1, 10)
       }).pipe(Scope.provide(scope))
     ))

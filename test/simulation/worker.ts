@@ -1,6 +1,5 @@
 /** One process of onceover: its lanes on its own connections. It can be killed, stopped for a while, and started again. */
-import { Cause, Effect, Exit, Fiber, Logger, Random, Scheduler } from "effect"
-import { Clock } from "effect"
+import { Cause, Clock, Effect, Exit, type Fiber, Logger, Random, Scheduler } from "effect"
 import type { Embedded } from "../../src/embedded/embedded.ts"
 import { runLane } from "../../src/mirror/lane.ts"
 import type { Source } from "../../src/mirror/delivery.ts"
