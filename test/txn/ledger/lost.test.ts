@@ -114,7 +114,9 @@ describe("a ledger topic that was deleted", () => {
       assert.deepStrictEqual(yield* passing(mirror(0)), { kind: "committed" })
       const { readers } = yield* passing(of.ledger)
       yield* passing(readers[0]!.toEnd)
-      // The log loses its end under the same name and id, between two fetches of the reader.
+      // The log loses its end under the same name and id, and the reader does not hear of it.
+      target.faults(({ apiName }) => apiName === "Fetch" ? { kind: "loseRequest", then: "silence" } : null)
+      yield* TestClock.adjust(1_000)
       const log = target.log(TOPIC, 0)
       log.batches = []
       log.endOffset = 0
