@@ -10,7 +10,9 @@
  * - ACLs, SASL, TLS, quotas, delegation tokens, telemetry.
  * - Fetch sessions, follower fetching, the consumer protocol of KIP-848, Streams groups.
  * - Share groups: the dead-letter queue, the slower delivery of records that keep failing (KIP-1240), rack awareness;
- *   the assignment is simple.
+ *   the assignment is simple; a start that was moved by AlterShareGroupOffsets counts at once (Kafka's leader goes on
+ *   with what it has loaded until its next write is refused).
+ * - A read never ends at a segment, because there are none.
  *
  * All time is Effect's Clock: under TestClock nothing moves by itself, and a run with the same inputs is the same run.
  */

@@ -32,7 +32,8 @@ export const batchesError = (batches: ReadonlyArray<AckBatch>, highestType: numb
   let before = -1
   for (const { acknowledgeTypes, firstOffset, lastOffset } of batches) {
     if (firstOffset > lastOffset) return "The first offset is greater than the last"
-    if (firstOffset <= before) return "The acknowledgement batches overlap or do not ascend"
+    // As Kafka has it: an offset that two ranges share is only found out by its state.
+    if (firstOffset < before) return "The acknowledgement batches overlap or do not ascend"
     if (acknowledgeTypes.length === 0) return "There are no acknowledge types"
     if (acknowledgeTypes.length > 1 && acknowledgeTypes.length !== lastOffset - firstOffset + 1) {
       return "There must be one acknowledge type, or as many as there are offsets"

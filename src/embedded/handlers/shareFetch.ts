@@ -143,7 +143,7 @@ const enter = (call: Request): ShareSession | number => {
   let session = sessionOf(state, groupId, memberId, brokerId)
   if (epoch === 0) {
     if (hasAcks(call)) return code.INVALID_REQUEST
-    if (session !== undefined) closeSession(state, session)
+    // A session before this one is forgotten; what the member holds stays with it.
     session = openSession(state, { groupId, memberId, brokerId, connectionId: connection.id })
   } else {
     const error = sessionError(session, epoch)

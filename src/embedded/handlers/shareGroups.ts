@@ -4,7 +4,6 @@ import { shareGroupHeartbeat } from "../../wire/messages/shareGroupHeartbeat.ts"
 import { code } from "../model/codes.ts"
 import { numberOf } from "../model/settings.ts"
 import { removeShareMember, shareGroupOf, shareHeartbeat, type ShareMember } from "../model/shareGroup.ts"
-import { closeSessionsOfMember } from "../model/shareSession.ts"
 import { type ClusterState, coordinatorOf } from "../model/state.ts"
 import { handler } from "./handler.ts"
 
@@ -28,12 +27,12 @@ export const shareGroupHeartbeatHandler = handler(shareGroupHeartbeat, ({ broker
   const heartbeatIntervalMs = numberOf(state, "group", groupId, "share.heartbeat.interval.ms")
   if (memberEpoch === -1) {
     if (!group.members.has(memberId)) return failed(code.UNKNOWN_MEMBER_ID)
+    // Its sessions stay, and its records with it, until it closes them, disconnects, or the locks end.
     removeShareMember(state, group, memberId)
-    closeSessionsOfMember(state, groupId, memberId)
     return { errorCode: code.NONE, memberId, memberEpoch: -1, heartbeatIntervalMs }
   }
   const beat = { groupId, memberId, memberEpoch, rack: request.rackId, topics: request.subscribedTopicNames, clientId: connection.clientId, clientHost: connection.host }
-  const { errorCode, member, tell } = shareHeartbeat(state, group, beat, nowMs, (id) => closeSessionsOfMember(state, groupId, id))
+  const { errorCode, member, tell } = shareHeartbeat(state, group, beat, nowMs)
   if (member === null) return failed(errorCode)
   return { errorCode, memberId, memberEpoch: member.epoch, heartbeatIntervalMs, assignment: tell ? assignmentOf(member) : null }
 })
@@ -57,7 +56,7 @@ export const shareGroupDescribeHandler = handler(shareGroupDescribe, ({ brokerId
     const group = state.shareGroups.get(groupId)
     if (group === undefined) {
       const errorMessage = state.groups.has(groupId) ? `Group ${groupId} is not a share group.` : `Group ${groupId} not found.`
-      return { ...empty, groupState: "Dead", errorCode: code.GROUP_ID_NOT_FOUND, errorMessage }
+      return { ...empty, errorCode: code.GROUP_ID_NOT_FOUND, errorMessage }
     }
     const groupState = group.members.size === 0 ? "Empty" : "Stable"
     const members = [...group.members.values()].map((member) => describeMember(state, member))

@@ -5,7 +5,7 @@ import { describeShareGroupOffsets } from "../../wire/messages/describeShareGrou
 import { ZERO_UUID } from "../../wire/schema.ts"
 import { code } from "../model/codes.ts"
 import { type ShareGroup, shareGroupOf, sharePartitionKey } from "../model/shareGroup.ts"
-import { decidedCount, newSharePartition } from "../model/sharePartition.ts"
+import { decidedSinceDurable, newSharePartition } from "../model/sharePartition.ts"
 import { type ClusterState, coordinatorOf, type Topic } from "../model/state.ts"
 import { handler } from "./handler.ts"
 
@@ -16,8 +16,9 @@ const describePartition = (group: ShareGroup, topic: Topic | undefined, partitio
     const errorCode = partition === undefined ? code.UNKNOWN_TOPIC_OR_PARTITION : code.NONE
     return { partitionIndex, startOffset: -1, leaderEpoch: 0, lag: -1, errorCode }
   }
-  const lag = Math.max(0, partition.log.endOffset - shared.start - decidedCount(shared))
-  return { partitionIndex, startOffset: shared.start, leaderEpoch: partition.leaderEpoch, lag, errorCode: code.NONE }
+  const { durableStart } = shared
+  const lag = durableStart < 0 ? -1 : Math.max(0, partition.log.endOffset - durableStart - decidedSinceDurable(shared))
+  return { partitionIndex, startOffset: durableStart, leaderEpoch: partition.leaderEpoch, lag, errorCode: code.NONE }
 }
 
 /** Null: all that the group has read. */
@@ -61,7 +62,7 @@ export const alterShareGroupOffsetsHandler = handler(alterShareGroupOffsets, ({ 
       topicId: topic?.id ?? ZERO_UUID,
       partitions: partitions.map(({ partitionIndex, startOffset }) => {
         if (topic?.partitions[partitionIndex] === undefined) return { partitionIndex, errorCode: code.UNKNOWN_TOPIC_OR_PARTITION }
-        group.partitions.set(sharePartitionKey(topic.id, partitionIndex), newSharePartition(startOffset))
+        group.partitions.set(sharePartitionKey(topic.id, partitionIndex), newSharePartition(startOffset, startOffset))
         return { partitionIndex, errorCode: code.NONE }
       })
     }

@@ -109,13 +109,12 @@ export interface ShareHeartbeat {
   readonly clientHost: string
 }
 
-const watchMember = (state: ClusterState, group: ShareGroup, member: ShareMember, onGone: (id: string) => void): void => {
+const watchMember = (state: ClusterState, group: ShareGroup, member: ShareMember): void => {
   const timeoutMs = numberOf(state, "group", group.id, "share.session.timeout.ms")
   state.timers.set(member.lastSeenMs + timeoutMs, (now) => {
     if (group.members.get(member.id) !== member) return
-    if (now - member.lastSeenMs < timeoutMs) return watchMember(state, group, member, onGone)
+    if (now - member.lastSeenMs < timeoutMs) return watchMember(state, group, member)
     removeShareMember(state, group, member.id)
-    onGone(member.id)
   })
 }
 
@@ -125,7 +124,7 @@ export const removeShareMember = (state: ClusterState, group: ShareGroup, member
   assign(state, group)
 }
 
-const joined = (state: ClusterState, group: ShareGroup, beat: ShareHeartbeat, nowMs: number, onGone: (id: string) => void): ShareMember => {
+const joined = (state: ClusterState, group: ShareGroup, beat: ShareHeartbeat, nowMs: number): ShareMember => {
   const known = group.members.get(beat.memberId)
   if (known !== undefined) return known
   const member: ShareMember = {
@@ -141,7 +140,7 @@ const joined = (state: ClusterState, group: ShareGroup, beat: ShareHeartbeat, no
   }
   group.members.set(member.id, member)
   group.epoch++
-  watchMember(state, group, member, onGone)
+  watchMember(state, group, member)
   return member
 }
 
@@ -154,14 +153,14 @@ export interface HeartbeatAnswer {
 
 const refused = (errorCode: number): HeartbeatAnswer => ({ errorCode, member: null, tell: false })
 
-/** A member's heartbeat but for leaving. `onGone` hears when its session ends. */
-export const shareHeartbeat = (state: ClusterState, group: ShareGroup, beat: ShareHeartbeat, nowMs: number, onGone: (id: string) => void): HeartbeatAnswer => {
+/** A member's heartbeat but for leaving. */
+export const shareHeartbeat = (state: ClusterState, group: ShareGroup, beat: ShareHeartbeat, nowMs: number): HeartbeatAnswer => {
   const known = group.members.get(beat.memberId)
   if (beat.memberEpoch > 0) {
     if (known === undefined) return refused(code.UNKNOWN_MEMBER_ID)
     if (beat.memberEpoch !== known.epoch && beat.memberEpoch !== known.previousEpoch) return refused(code.FENCED_MEMBER_EPOCH)
   }
-  const member = joined(state, group, beat, nowMs, onGone)
+  const member = joined(state, group, beat, nowMs)
   member.lastSeenMs = nowMs
   member.clientId = beat.clientId
   member.clientHost = beat.clientHost

@@ -6,6 +6,7 @@
  * 2. A record is delivered to one member at a time, under a lock; a release or the end of the lock makes it available
  *    again, or archives it when it was delivered as often as the group allows.
  * 3. What is acquired is not durable: a leader that moves knows the delivery counts last written, and no locks.
+ *    The start that others are told is the one last written too, before what was written moved it on.
  * 4. KIP-1289: a record that waits for a transaction (pending) goes to nobody and its lock does not end; the marker
  *    decides. That state is durable.
  */
@@ -29,6 +30,8 @@ interface Cell {
 
 export interface SharePartition {
   start: number
+  /** As the group's coordinator knows it; -1: nothing was written yet. */
+  durableStart: number
   /** Index 0 is the record at `start`. */
   cells: Array<Cell>
 }
@@ -49,14 +52,18 @@ export interface AckBatch {
   readonly acknowledgeTypes: ReadonlyArray<number>
 }
 
-export const newSharePartition = (start: number): SharePartition => ({ start, cells: [] })
+export const newSharePartition = (start: number, durableStart = -1): SharePartition => ({ start, durableStart, cells: [] })
 
 export const endOf = (shared: SharePartition): number => shared.start + shared.cells.length
 
 const isDone = (cell: Cell): boolean => cell.state === "acknowledged" || cell.state === "archived"
 
+/** Records between the durable start and the end that are decided. */
+export const decidedSinceDurable = (shared: SharePartition): number =>
+  decidedCount(shared) + (shared.durableStart < 0 ? 0 : shared.start - shared.durableStart)
+
 /** Records between the start and the end that are decided. */
-export const decidedCount = (shared: SharePartition): number => shared.cells.filter(isDone).length
+const decidedCount = (shared: SharePartition): number => shared.cells.filter(isDone).length
 
 export const inFlight = (shared: SharePartition): number => shared.cells.length - decidedCount(shared)
 
@@ -232,10 +239,14 @@ const forEachHeld = (shared: SharePartition, batches: ReadonlyArray<AckBatch>, a
 
 /** All of it or nothing; gives a code. */
 export const acknowledge = (shared: SharePartition, member: string, batches: ReadonlyArray<AckBatch>, deliveryLimit: number, renewedUntilMs: number): number => {
+  let before = -1
   for (const batch of batches) {
-    const error = heldError(shared, member, batch)
+    const error = batch.firstOffset <= before ? code.INVALID_RECORD_STATE : heldError(shared, member, batch)
     if (error !== code.NONE) return error
+    before = batch.lastOffset
   }
+  const writes = batches.some((batch) => batch.acknowledgeTypes.some((type) => type !== ack.renew) && batch.lastOffset >= shared.start)
+  if (writes) shared.durableStart = shared.start
   forEachHeld(shared, batches, (cell, type) => {
     if (type === ack.release) release(cell, deliveryLimit)
     else if (type === ack.renew) cell.lockUntilMs = renewedUntilMs
@@ -250,10 +261,13 @@ export const acknowledge = (shared: SharePartition, member: string, batches: Rea
 
 /** KIP-1289: what a member holds waits for the end of a transaction. All of it or nothing; gives a code. */
 export const stagePending = (shared: SharePartition, member: string, batches: ReadonlyArray<AckBatch>, producerId: number): number => {
+  let before = -1
   for (const batch of batches) {
-    const error = batch.firstOffset < shared.start ? code.INVALID_RECORD_STATE : heldError(shared, member, batch)
-    if (error !== code.NONE) return code.INVALID_RECORD_STATE
+    const known = batch.firstOffset >= shared.start && batch.firstOffset > before
+    if (!known || heldError(shared, member, batch) !== code.NONE) return code.INVALID_RECORD_STATE
+    before = batch.lastOffset
   }
+  shared.durableStart = shared.start
   forEachHeld(shared, batches, (cell, type) => {
     cell.state = "pending"
     cell.producerId = producerId
@@ -265,6 +279,7 @@ export const stagePending = (shared: SharePartition, member: string, batches: Re
 
 /** KIP-1289: the marker. An abort makes the records available again, the delivery count kept. */
 export const settlePending = (shared: SharePartition, producerId: number, committed: boolean): void => {
+  shared.durableStart = shared.start
   for (const cell of shared.cells) {
     if (cell.state !== "pending" || cell.producerId !== producerId) continue
     cell.state = committed ? cell.onCommit : "available"
@@ -279,6 +294,7 @@ export const expireLocks = (shared: SharePartition, nowMs: number, deliveryLimit
   let any = false
   for (const cell of shared.cells) {
     if (cell.state !== "acquired" || cell.lockUntilMs > nowMs) continue
+    if (!any) shared.durableStart = shared.start
     release(cell, deliveryLimit)
     any = true
   }
@@ -288,7 +304,9 @@ export const expireLocks = (shared: SharePartition, nowMs: number, deliveryLimit
 
 /** A member's session has ended. */
 export const releaseAll = (shared: SharePartition, member: string, deliveryLimit: number): void => {
-  for (const cell of shared.cells) if (cell.state === "acquired" && cell.member === member) release(cell, deliveryLimit)
+  const held = shared.cells.filter((cell) => cell.state === "acquired" && cell.member === member)
+  if (held.length > 0) shared.durableStart = shared.start
+  for (const cell of held) release(cell, deliveryLimit)
   advance(shared)
 }
 

@@ -65,9 +65,6 @@ const closeWhere = (state: ClusterState, which: (session: ShareSession) => boole
   for (const session of [...state.shareSessions.values()]) if (which(session)) closeSession(state, session)
 }
 
-export const closeSessionsOfMember = (state: ClusterState, groupId: string, memberId: string): void =>
-  closeWhere(state, (session) => session.groupId === groupId && session.memberId === memberId)
-
 export const closeSessionsOfConnection = (state: ClusterState, connectionId: string): void =>
   closeWhere(state, (session) => session.connectionId === connectionId)
 
