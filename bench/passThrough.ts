@@ -18,7 +18,11 @@ import { makeWorkFolder, projectRoot } from "../test/kit/paths.ts"
 import { measure, type Usage } from "./measure.ts"
 
 const { values: options } = parseArgs({
-  options: { records: { type: "string", default: "500000" }, bytes: { type: "string", default: "1000" }, rounds: { type: "string", default: "3" } }
+  options: {
+    records: { type: "string", default: "500000" },
+    bytes: { type: "string", default: "1000" },
+    rounds: { type: "string", default: "3" }
+  }
 })
 const records = Number(options.records)
 const bytes = Number(options.bytes)
@@ -39,7 +43,15 @@ const fill = async (cluster: KafkaCluster): Promise<void> => {
   const loader = await openLoader(cluster, { codec: "lz4" })
   const CHUNK = 50_000
   for (let from = 0; from < records; from += CHUNK) {
-    const chunk = Array.from({ length: Math.min(CHUNK, records - from) }, (_, i): LoadRecord => ({ topic, partition: (from + i) % PARTITIONS, key: `k${from + i}`, value: valueOf(from + i) }))
+    const chunk = Array.from(
+      { length: Math.min(CHUNK, records - from) },
+      (_, i): LoadRecord => ({
+        topic,
+        partition: (from + i) % PARTITIONS,
+        key: `k${from + i}`,
+        value: valueOf(from + i)
+      })
+    )
     await loader.send(chunk)
   }
   await loader.close()
@@ -51,9 +63,23 @@ let run = 0
 const mirror = async (mode: "share" | "consumer", source: KafkaCluster, target: KafkaCluster): Promise<Usage> => {
   const name = `${mode}-${run++}`
   const file = join(folder, `${name}.json`)
-  const flow = { topics: [topic], "topic.mapping": { [topic]: name }, "group.id": name, "group.protocol": mode, "tasks.max": 2 }
-  writeFileSync(file, JSON.stringify({ ...mirrorConfig(source, target, flow), http: { listen: false }, log: { level: "warn" } }))
-  const usage = await measure(process.execPath, [join(projectRoot, "src/cli/main.ts"), "run", file, "--until-caught-up"])
+  const flow = {
+    topics: [topic],
+    "topic.mapping": { [topic]: name },
+    "group.id": name,
+    "group.protocol": mode,
+    "tasks.max": 2
+  }
+  writeFileSync(
+    file,
+    JSON.stringify({ ...mirrorConfig(source, target, flow), http: { listen: false }, log: { level: "warn" } })
+  )
+  const usage = await measure(process.execPath, [
+    join(projectRoot, "src/cli/main.ts"),
+    "run",
+    file,
+    "--until-caught-up"
+  ])
   await believe(usage, target, name)
   return usage
 }
@@ -61,7 +87,14 @@ const mirror = async (mode: "share" | "consumer", source: KafkaCluster, target: 
 const plain = async (source: KafkaCluster, target: KafkaCluster): Promise<Usage> => {
   const name = `plain-${run++}`
   await createTopic(target, name, { partitions: PARTITIONS })
-  const usage = await measure(process.execPath, [join(projectRoot, "bench/recordByRecord.ts"), source.bootstrap, target.bootstrap, topic, name, String(records)])
+  const usage = await measure(process.execPath, [
+    join(projectRoot, "bench/recordByRecord.ts"),
+    source.bootstrap,
+    target.bootstrap,
+    topic,
+    name,
+    String(records)
+  ])
   await believe(usage, target, name)
   return usage
 }
@@ -79,7 +112,10 @@ const [source, target] = await startClusters([{ name: "source" }, { name: "targe
 try {
   console.log(`filling the source: ${records} records of ${bytes} bytes, ${PARTITIONS} partitions, lz4`)
   await fill(source)
-  const found = new Map<string, Array<Usage>>([["onceover, consumer mode", []], ["onceover, share mode", []], ["librdkafka, record by record", []]])
+  const found = new Map<string, Array<Usage>>([["onceover, consumer mode", []], ["onceover, share mode", []], [
+    "librdkafka, record by record",
+    []
+  ]])
   for (let round = 0; round < rounds; round++) {
     found.get("onceover, consumer mode")?.push(await mirror("consumer", source, target))
     found.get("librdkafka, record by record")?.push(await plain(source, target))
@@ -94,10 +130,22 @@ try {
     "peak MB": Math.round(median(usages.map((u) => u.peakMb)))
   }))
   console.table(table)
-  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGb: Math.round(totalmem() / 1e9), os: release(), node: process.version, kafka: source.version }
+  const machine = {
+    cpu: cpus()[0]?.model,
+    cores: cpus().length,
+    memoryGb: Math.round(totalmem() / 1e9),
+    os: release(),
+    node: process.version,
+    kafka: source.version
+  }
   const file = join(projectRoot, ".work/bench.json")
-  writeFileSync(file, JSON.stringify({ date: new Date().toISOString(), machine, records, bytes, rounds, runs: [...found] }, null, 2))
-  console.log(`written to .work/bench.json; ${machine.cores} x ${machine.cpu}, Node ${machine.node}, Kafka ${machine.kafka}`)
+  writeFileSync(
+    file,
+    JSON.stringify({ date: new Date().toISOString(), machine, records, bytes, rounds, runs: [...found] }, null, 2)
+  )
+  console.log(
+    `written to .work/bench.json; ${machine.cores} x ${machine.cpu}, Node ${machine.node}, Kafka ${machine.kafka}`
+  )
 } finally {
   await Promise.all([source.stop(), target.stop()])
 }

@@ -4,11 +4,22 @@
  */
 import kafka from "@confluentinc/kafka-javascript"
 
-const [sourceBootstrap, targetBootstrap, from, to, count] = process.argv.slice(2) as [string, string, string, string, string]
+const [sourceBootstrap, targetBootstrap, from, to, count] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string
+]
 const total = Number(count)
 
 const consumer = new kafka.KafkaConsumer(
-  { "bootstrap.servers": sourceBootstrap, "group.id": `bench-${process.pid}`, "enable.auto.commit": true, "queued.max.messages.kbytes": 65_536 },
+  {
+    "bootstrap.servers": sourceBootstrap,
+    "group.id": `bench-${process.pid}`,
+    "enable.auto.commit": true,
+    "queued.max.messages.kbytes": 65_536
+  },
   { "auto.offset.reset": "earliest" }
 )
 const producer = new kafka.Producer(
@@ -25,7 +36,9 @@ const producer = new kafka.Producer(
 )
 
 const connected = (client: { connect: (options: object, done: (error: unknown) => void) => unknown }): Promise<void> =>
-  new Promise((resolve, reject) => client.connect({}, (error) => error === null || error === undefined ? resolve() : reject(new Error(String(error)))))
+  new Promise((resolve, reject) =>
+    client.connect({}, (error) => error === null || error === undefined ? resolve() : reject(new Error(String(error))))
+  )
 
 await connected(producer)
 await connected(consumer)
@@ -43,7 +56,15 @@ consumer.subscribe([from])
 const pass = async (record: kafka.Message): Promise<void> => {
   for (;;) {
     try {
-      producer.produce(to, record.partition, record.value, record.key, record.timestamp ?? null, null, record.headers ?? [])
+      producer.produce(
+        to,
+        record.partition,
+        record.value,
+        record.key,
+        record.timestamp ?? null,
+        null,
+        record.headers ?? []
+      )
       return
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 5))
@@ -54,7 +75,12 @@ const pass = async (record: kafka.Message): Promise<void> => {
 let seen = 0
 while (seen < total) {
   const records = await new Promise<ReadonlyArray<kafka.Message>>((resolve, reject) =>
-    consumer.consume(2_000, (error: unknown, batch: Array<kafka.Message>) => error === null || error === undefined ? resolve(batch) : reject(new Error(String(error)))))
+    consumer.consume(
+      2_000,
+      (error: unknown, batch: Array<kafka.Message>) =>
+        error === null || error === undefined ? resolve(batch) : reject(new Error(String(error)))
+    )
+  )
   for (const record of records) await pass(record)
   seen += records.length
 }

@@ -115,7 +115,8 @@ export const makeEmbedded = (options: EmbeddedOptions = {}): Effect.Effect<Embed
   Effect.gen(function*() {
     const engine = new Engine(modelOptions(options))
     const driver = yield* makeDriver(engine)
-    const bootstrap = () => [...engine.state.brokers.values()].map((broker) => `${broker.host}:${broker.port}`).join(",")
+    const bootstrap = () =>
+      [...engine.state.brokers.values()].map((broker) => `${broker.host}:${broker.port}`).join(",")
     return {
       ...operationsOn(driver),
       driver,

@@ -159,7 +159,14 @@ export class Engine {
     this.advance(nowMs)
   }
 
-  #underFault(connection: EngineConnection, job: Job, handler: Handler, request: unknown, fault: Fault | null, nowMs: number): void {
+  #underFault(
+    connection: EngineConnection,
+    job: Job,
+    handler: Handler,
+    request: unknown,
+    fault: Fault | null,
+    nowMs: number
+  ): void {
     const lost = (what: string) => this.#later(nowMs, (now) => this.close(connection, what, now))
     switch (fault?.kind) {
       case undefined:
@@ -189,7 +196,14 @@ export class Engine {
     this.state.timers.set(atMs, run)
   }
 
-  #arrive(connection: EngineConnection, job: Job, handler: Handler, request: unknown, way: { readonly requestMs: number; readonly answerMs: number; readonly answered: boolean }, nowMs: number): void {
+  #arrive(
+    connection: EngineConnection,
+    job: Job,
+    handler: Handler,
+    request: unknown,
+    way: { readonly requestMs: number; readonly answerMs: number; readonly answered: boolean },
+    nowMs: number
+  ): void {
     const arrivalMs = Math.max(nowMs + way.requestMs, connection.lastArrivalMs)
     connection.lastArrivalMs = arrivalMs
     this.#later(arrivalMs, (arrived) => {
@@ -215,11 +229,25 @@ export class Engine {
   }
 
   /** Runs the handler, also for a connection that is gone. A broker that has stopped carries nothing out. */
-  #carryOut(connection: EngineConnection, handler: Handler, job: Job, request: unknown, nowMs: number, finish: (response: unknown, nowMs: number) => void): void {
+  #carryOut(
+    connection: EngineConnection,
+    handler: Handler,
+    job: Job,
+    request: unknown,
+    nowMs: number,
+    finish: (response: unknown, nowMs: number) => void
+  ): void {
     if (this.state.brokers.get(connection.brokerId)?.running !== true) return
     this.handled++
     this.#changed = true
-    const call = { state: this.state, brokerId: connection.brokerId, version: job.version, request, connection: connection.info, nowMs }
+    const call = {
+      state: this.state,
+      brokerId: connection.brokerId,
+      version: job.version,
+      request,
+      connection: connection.info,
+      nowMs
+    }
     const result = handler.handle(call)
     if (!(result instanceof Waiting)) return finish(result, nowMs)
     const waiter: Waiter = { connection, waiting: result, finish, over: false }

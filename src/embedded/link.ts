@@ -52,9 +52,16 @@ class EmbeddedLink implements LinkPort {
     this.#driver.schedule()
   }
 
-  send<Req, Res>(api: Api<Req, Res>, version: number, value: Encoded<Req>, timeoutMs: number): Effect.Effect<Decoded<Res>, WireError> {
+  send<Req, Res>(
+    api: Api<Req, Res>,
+    version: number,
+    value: Encoded<Req>,
+    timeoutMs: number
+  ): Effect.Effect<Decoded<Res>, WireError> {
     return guarded(() => api.request.encode(version, value)).pipe(
-      Effect.flatMap((body) => this.sendRaw({ key: api.key, name: api.name, version, flexible: version >= api.flexibleFrom, body, timeoutMs })),
+      Effect.flatMap((body) =>
+        this.sendRaw({ key: api.key, name: api.name, version, flexible: version >= api.flexibleFrom, body, timeoutMs })
+      ),
       Effect.flatMap((bytes) => guarded(() => api.response.decode(version, bytes)))
     )
   }
@@ -92,9 +99,13 @@ class EmbeddedLink implements LinkPort {
       case "answer":
         return Effect.succeed(Buffer.concat(reply.body))
       case "closed":
-        return Effect.fail(this.#error(reply.sent ? "closed" : "refused", reply.sent ? "unknown" : "unsent", reply.what))
+        return Effect.fail(
+          this.#error(reply.sent ? "closed" : "refused", reply.sent ? "unknown" : "unsent", reply.what)
+        )
       case "unsupported":
-        return Effect.fail(this.#error("closed", "unknown", `${request.name} version ${request.version} is not offered`))
+        return Effect.fail(
+          this.#error("closed", "unknown", `${request.name} version ${request.version} is not offered`)
+        )
     }
   }
 }
@@ -108,14 +119,20 @@ const offersOf = (engine: LinkEngine, handlers: Iterable<Handler>): Offers => ({
 })
 
 /** The pool of one client. Its connections close with the scope. */
-export const makeEmbeddedPool = (driver: LinkDriver, client: string, config: ClientConfig): Effect.Effect<BrokerPool, never, Scope.Scope> =>
+export const makeEmbeddedPool = (
+  driver: LinkDriver,
+  client: string,
+  config: ClientConfig
+): Effect.Effect<BrokerPool, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { engine } = driver
     const scope = yield* Scope.fork(yield* Effect.scope)
     const open = new Map<string, Ready>()
     const failing = new Set<string>()
     const closeLink = (ready: Ready, why: string) =>
-      ready.link.fail(new ConnectionError({ address: ready.link.address, kind: "closed", outcome: "unknown", what: why }))
+      ready.link.fail(
+        new ConnectionError({ address: ready.link.address, kind: "closed", outcome: "unknown", what: why })
+      )
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         for (const ready of open.values()) closeLink(ready, "closed by the client")
@@ -129,7 +146,9 @@ export const makeEmbeddedPool = (driver: LinkDriver, client: string, config: Cli
     }
     const connect = (address: HostPort, purpose: string): Ready | null => {
       const broker = [...engine.state.brokers.values()].find((b) => b.host === address.host && b.port === address.port)
-      const connection = broker === undefined ? null : engine.connect(broker.id, client, purpose, config.clientId, "/127.0.0.1")
+      const connection = broker === undefined
+        ? null
+        : engine.connect(broker.id, client, purpose, config.clientId, "/127.0.0.1")
       if (connection === null) return null
       const link = new EmbeddedLink(driver, connection, showHostPort(address))
       const ready: Ready = { link, offers: offersOf(engine, engine.handlers), scope, throttledUntilMs: 0 }

@@ -61,7 +61,11 @@ export interface Operations {
   /** Writes a marker that was written before once more: a late duplicate. False where the log refuses it. */
   readonly repeatMarker: (marker: PendingMarker) => boolean
   /** The start of a share partition and the records in flight; null before it was read for the first time. */
-  readonly sharePartition: (group: string, topic: string, partition: number) => { readonly start: number; readonly records: ReadonlyArray<ShareRecord> } | null
+  readonly sharePartition: (
+    group: string,
+    topic: string,
+    partition: number
+  ) => { readonly start: number; readonly records: ReadonlyArray<ShareRecord> } | null
 }
 
 export interface AppendedRecord {
@@ -94,7 +98,8 @@ const moveShares = (state: ClusterState, topic: Topic, partition: Partition): vo
 }
 
 const nextReplica = (state: ClusterState, partition: Partition): number =>
-  partition.replicas.find((id) => id !== partition.leader && state.brokers.get(id)?.running === true) ?? partition.leader
+  partition.replicas.find((id) => id !== partition.leader && state.brokers.get(id)?.running === true) ??
+    partition.leader
 
 export const operationsOn = (driver: Driver): Operations => {
   const { engine, nowMs } = driver
@@ -140,7 +145,10 @@ export const operationsOn = (driver: Driver): Operations => {
     moveCoordinator: (kind, key, to) => {
       const running = runningBrokers(state).map((broker) => broker.id)
       const before = state.movedCoordinators.get(`${kind}:${key}`)
-      state.movedCoordinators.set(`${kind}:${key}`, to ?? running[(running.indexOf(before ?? -1) + 1) % running.length] ?? 1)
+      state.movedCoordinators.set(
+        `${kind}:${key}`,
+        to ?? running[(running.indexOf(before ?? -1) + 1) % running.length] ?? 1
+      )
       wake()
     },
     stopBroker: (id) => {
@@ -160,7 +168,8 @@ export const operationsOn = (driver: Driver): Operations => {
     },
     freezeBroker: (id) => engine.freeze(id),
     thawBroker: (id) => then(engine.thaw(id, nowMs())),
-    disconnect: (client) => then(engine.closeAll((connection) => connection.client === client, "the client is gone", nowMs())),
+    disconnect: (client) =>
+      then(engine.closeAll((connection) => connection.client === client, "the client is gone", nowMs())),
     pendingMarkers: () => [...state.markers],
     releaseMarkers: (which = () => true) => {
       for (const marker of [...state.markers]) if (which(marker)) tryMarker(state, marker, nowMs())

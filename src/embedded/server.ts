@@ -141,7 +141,9 @@ class Peer {
     const handler = engine.handlerOf(head.apiKey)
     const connection = this.#connected(skipClientId(reader))
     if (connection === null || handler === undefined) return void this.#socket.destroy()
-    if (head.apiKey === apiVersions.key && head.version > handler.api.versions.max) return this.#refuseVersion(head, handler)
+    if (head.apiKey === apiVersions.key && head.version > handler.api.versions.max) {
+      return this.#refuseVersion(head, handler)
+    }
     if (requestHeaderVersion(handler.api, head.version) === 2) reader.skipTaggedFields()
     const body = frame.subarray(reader.position)
     const reply = (answer: Reply) => this.#reply(head, handler, answer)
@@ -152,7 +154,10 @@ class Peer {
   /** KIP-511: an answer in the form of version 0 that says which version would do. */
   #refuseVersion(head: Head, handler: Handler): void {
     const { max: maxVersion, min: minVersion } = handler.api.versions
-    const answer = { errorCode: code.UNSUPPORTED_VERSION, apiKeys: [{ apiKey: apiVersions.key, minVersion, maxVersion }] }
+    const answer = {
+      errorCode: code.UNSUPPORTED_VERSION,
+      apiKeys: [{ apiKey: apiVersions.key, minVersion, maxVersion }]
+    }
     this.#write(head.correlationId, false, apiVersions.response.encode(0, answer))
   }
 
@@ -184,7 +189,10 @@ class Peer {
 
 const listen = (server: Server, host: string, port: number): Effect.Effect<number, ServeError> =>
   Effect.callback((resume) => {
-    server.once("error", (error) => resume(Effect.fail(new ServeError({ what: `cannot listen on ${host}:${port}: ${error.message}` }))))
+    server.once(
+      "error",
+      (error) => resume(Effect.fail(new ServeError({ what: `cannot listen on ${host}:${port}: ${error.message}` })))
+    )
     server.listen(port, host, () => {
       const address = server.address()
       resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port))
@@ -209,13 +217,22 @@ const serveBroker = (embedded: Embedded, brokerId: number, host: string, port: n
   })
 
 /** Serves every broker of the cluster until the scope closes. */
-export const serve = (embedded: Embedded, options: ServeOptions = {}): Effect.Effect<Serving, ServeError, Scope.Scope> =>
+export const serve = (
+  embedded: Embedded,
+  options: ServeOptions = {}
+): Effect.Effect<Serving, ServeError, Scope.Scope> =>
   Effect.gen(function*() {
     const host = options.host ?? "127.0.0.1"
     const addresses: Array<string> = []
     let index = 0
     for (const broker of embedded.state.brokers.values()) {
-      const port = yield* serveBroker(embedded, broker.id, host, options.ports?.[index++] ?? 0, options.maxRequestBytes ?? 104_857_600)
+      const port = yield* serveBroker(
+        embedded,
+        broker.id,
+        host,
+        options.ports?.[index++] ?? 0,
+        options.maxRequestBytes ?? 104_857_600
+      )
       broker.host = host
       broker.port = port
       addresses.push(`${host}:${port}`)

@@ -117,7 +117,9 @@ export interface BindingCandidate {
   /** Asks the clusters now. Asked again when their features change. */
   readonly support: Effect.Effect<Support>
   /** A binding for one lane. */
-  readonly make: (lane: { readonly name: string; readonly member?: () => ShareMember | null }) => Effect.Effect<Binding, BindingStopped, Scope.Scope>
+  readonly make: (
+    lane: { readonly name: string; readonly member?: () => ShareMember | null }
+  ) => Effect.Effect<Binding, BindingStopped, Scope.Scope>
   /** Where it keeps one: what it knows of the source's records, shared with its lanes. For positions and repair. */
   readonly ledger?: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>
 }

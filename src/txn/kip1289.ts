@@ -9,7 +9,16 @@ import { Effect, type Scope } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { SHARE_FEATURE, SHARE_VERSION, txnShareAcknowledgeA, txnShareAcknowledgeB } from "../wire/kip1289.ts"
-import { type Binding, type BindingCandidate, BindingStopped, type BoundTransaction, type Outcome, type ShareMember, type StagedRange, type Support } from "./binding.ts"
+import {
+  type Binding,
+  type BindingCandidate,
+  BindingStopped,
+  type BoundTransaction,
+  type Outcome,
+  type ShareMember,
+  type StagedRange,
+  type Support
+} from "./binding.ts"
 import { HeldBack } from "./produceErrors.ts"
 import type { ProducerOptions } from "./producer.ts"
 import type { Outgoing, ProduceOutcome } from "./produceRun.ts"
@@ -47,12 +56,22 @@ const unsupported = (reason: string): Support => ({ supported: false, reason })
 
 const support = ({ groupProtocol, source, target }: Kip1289Options): Effect.Effect<Support> =>
   Effect.gen(function*() {
-    if (groupProtocol !== "share") return unsupported("it binds acknowledgements of share groups, and this flow reads through a consumer group")
+    if (groupProtocol !== "share") {
+      return unsupported("it binds acknowledgements of share groups, and this flow reads through a consumer group")
+    }
     const [from, to] = [yield* source.retrying(source.clusterId), yield* target.retrying(target.clusterId)]
-    if (from !== to) return unsupported(`source (${from}) and target (${to}) are two clusters, and a Kafka transaction lives in one`)
+    if (from !== to) {
+      return unsupported(`source (${from}) and target (${to}) are two clusters, and a Kafka transaction lives in one`)
+    }
     const level = (yield* target.retrying(target.features)).get(SHARE_FEATURE) ?? 0
-    if (level < SHARE_VERSION) return unsupported(`the cluster's ${SHARE_FEATURE} is ${level}; acknowledgements in transactions need ${SHARE_VERSION}`)
-    if ((yield* draftOf(target)) === null) return unsupported(`the brokers have ${SHARE_FEATURE} ${level}, but do not offer TxnShareAcknowledge`)
+    if (level < SHARE_VERSION) {
+      return unsupported(
+        `the cluster's ${SHARE_FEATURE} is ${level}; acknowledgements in transactions need ${SHARE_VERSION}`
+      )
+    }
+    if ((yield* draftOf(target)) === null) {
+      return unsupported(`the brokers have ${SHARE_FEATURE} ${level}, but do not offer TxnShareAcknowledge`)
+    }
     return { supported: true } as const
   }).pipe(Effect.catch((error) => Effect.succeed(unsupported(error.message))))
 
@@ -64,12 +83,21 @@ interface Place {
 
 /** By share partition, ascending. */
 export const placesOf = (ranges: ReadonlyArray<StagedRange>): ReadonlyArray<Place & { readonly topic: string }> => {
-  const places = new Map<string, { readonly topic: string; readonly topicId: string; readonly partition: number; readonly ranges: Array<StagedRange> }>()
+  const places = new Map<
+    string,
+    {
+      readonly topic: string
+      readonly topicId: string
+      readonly partition: number
+      readonly ranges: Array<StagedRange>
+    }
+  >()
   for (const range of ranges) {
     const key = `${range.topicId}/${range.partition}`
     const known = places.get(key)
-    if (known === undefined) places.set(key, { topic: range.topic, topicId: range.topicId, partition: range.partition, ranges: [range] })
-    else known.ranges.push(range)
+    if (known === undefined) {
+      places.set(key, { topic: range.topic, topicId: range.topicId, partition: range.partition, ranges: [range] })
+    } else known.ranges.push(range)
   }
   return [...places.values()].map((place) => ({ ...place, ranges: place.ranges.toSorted((a, b) => a.first - b.first) }))
 }
@@ -84,26 +112,41 @@ interface Acknowledging {
 }
 
 /** One request to one leader. Gives the error of each partition, and of the whole under "". */
-const acknowledge = (a: Acknowledging, broker: number, places: ReadonlyArray<Place>): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+const acknowledge = (
+  a: Acknowledging,
+  broker: number,
+  places: ReadonlyArray<Place>
+): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
   Effect.gen(function*() {
     const { cluster, draft, identity, member, purpose, transactionalId } = a
     const to = { kind: "broker", id: broker } as const
     const head = { transactionalId, producerId: identity.producerId, producerEpoch: identity.epoch, ...member }
     const topics = <R>(range: (r: StagedRange) => R) =>
-      places.map(({ partition, ranges, topicId }) => ({ topicId, partitions: [{ partitionIndex: partition, acknowledgementBatches: ranges.map(range) }] }))
+      places.map(({ partition, ranges, topicId }) => ({
+        topicId,
+        partitions: [{ partitionIndex: partition, acknowledgementBatches: ranges.map(range) }]
+      }))
     const bounds = (r: StagedRange) => ({ firstOffset: r.first, lastOffset: r.last })
     const typeOf = (r: StagedRange): number => TYPES[r.type ?? "accept"]
     const answer = draft === "A"
       ? yield* Effect.map(
-        cluster.request(to, txnShareAcknowledgeA, { ...head, topics: topics((r) => ({ ...bounds(r), acknowledgeType: typeOf(r) })) }, { purpose }),
+        cluster.request(to, txnShareAcknowledgeA, {
+          ...head,
+          topics: topics((r) => ({ ...bounds(r), acknowledgeType: typeOf(r) }))
+        }, { purpose }),
         (response) => ({ errorCode: response.errorCode, topics: response.topics })
       )
       : yield* Effect.map(
-        cluster.request(to, txnShareAcknowledgeB, { ...head, topics: topics((r) => ({ ...bounds(r), acknowledgeTypes: [typeOf(r)] })) }, { purpose }),
+        cluster.request(to, txnShareAcknowledgeB, {
+          ...head,
+          topics: topics((r) => ({ ...bounds(r), acknowledgeTypes: [typeOf(r)] }))
+        }, { purpose }),
         (response) => ({ errorCode: response.errorCode, topics: response.responses })
       )
     const codes = new Map<string, number>([["", answer.errorCode]])
-    for (const topic of answer.topics) for (const p of topic.partitions) codes.set(`${topic.topicId}/${p.partitionIndex}`, p.errorCode)
+    for (const topic of answer.topics) {
+      for (const p of topic.partitions) codes.set(`${topic.topicId}/${p.partitionIndex}`, p.errorCode)
+    }
     return codes
   })
 
@@ -123,7 +166,12 @@ const stageAll = (a: Acknowledging, ranges: ReadonlyArray<StagedRange>): Effect.
         if (code === 0) continue
         // Stale leaders, members and locks alike: the records come again, under whoever holds them then.
         for (const place of places) yield* a.cluster.invalidate(place.topic)
-        return new BrokerError({ api: "TxnShareAcknowledge", code, subject: where === "" ? `group ${a.member.groupId}` : where, detail: null }).message
+        return new BrokerError({
+          api: "TxnShareAcknowledge",
+          code,
+          subject: where === "" ? `group ${a.member.groupId}` : where,
+          detail: null
+        }).message
       }
       const missing = places.find((place) => !codes.has(`${place.topicId}/${place.partition}`))
       if (missing !== undefined) return `TxnShareAcknowledge has no answer for ${missing.topic}-${missing.partition}`
@@ -131,11 +179,23 @@ const stageAll = (a: Acknowledging, ranges: ReadonlyArray<StagedRange>): Effect.
     return null
   }).pipe(Effect.catch((error) => Effect.succeed(error.message)))
 
-const transactionOf = (options: Kip1289Options, producer: TransactionalProducer, draft: Draft, identity: Identity, member: () => ShareMember | null, purpose: string): BoundTransaction => {
+const transactionOf = (
+  options: Kip1289Options,
+  producer: TransactionalProducer,
+  draft: Draft,
+  identity: Identity,
+  member: () => ShareMember | null,
+  purpose: string
+): BoundTransaction => {
   let doomed: string | null = null
   const heldBack = (batches: ReadonlyArray<Outgoing>): ReadonlyArray<ProduceOutcome> =>
-    batches.map(({ partition, topic }) => ({ ok: false, error: new HeldBack({ topic, partition, written: "unknown" }) }))
-  const abort = Effect.suspend(() => Effect.map(producer.abort, (outcome) => outcome.kind === "aborted" ? aborted(doomed ?? "given up") : outcome))
+    batches.map(({ partition, topic }) => ({
+      ok: false,
+      error: new HeldBack({ topic, partition, written: "unknown" })
+    }))
+  const abort = Effect.suspend(() =>
+    Effect.map(producer.abort, (outcome) => outcome.kind === "aborted" ? aborted(doomed ?? "given up") : outcome)
+  )
   return {
     produce: (batches) =>
       Effect.suspend(() => {
@@ -157,14 +217,24 @@ const transactionOf = (options: Kip1289Options, producer: TransactionalProducer,
         }
         // An interruption leaves it undone: then nothing may be committed.
         doomed = "its acknowledgements were not all staged"
-        doomed = yield* stageAll({ cluster: options.source, draft, purpose, transactionalId: producer.transactionalId, identity, member: who }, ranges)
+        doomed = yield* stageAll({
+          cluster: options.source,
+          draft,
+          purpose,
+          transactionalId: producer.transactionalId,
+          identity,
+          member: who
+        }, ranges)
       }),
     commit: Effect.suspend(() => doomed === null ? producer.commit : abort),
     abort
   }
 }
 
-const makeBinding = (options: Kip1289Options, lane: { readonly name: string; readonly member?: () => ShareMember | null }): Effect.Effect<Binding, BindingStopped, Scope.Scope> =>
+const makeBinding = (
+  options: Kip1289Options,
+  lane: { readonly name: string; readonly member?: () => ShareMember | null }
+): Effect.Effect<Binding, BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
     const draft = yield* Effect.mapError(draftOf(options.target), (error) => stopped(error.message))
     if (draft === null) return yield* stopped("the brokers do not offer TxnShareAcknowledge any more")
@@ -178,7 +248,9 @@ const makeBinding = (options: Kip1289Options, lane: { readonly name: string; rea
       ...(onStall === undefined ? {} : { onStall }),
       ...(onRecover === undefined ? {} : { onRecover })
     })
-    yield* Effect.addFinalizer(() => Effect.andThen(Effect.timeoutOption(producer.abort, 5_000), options.source.release(purpose)))
+    yield* Effect.addFinalizer(() =>
+      Effect.andThen(Effect.timeoutOption(producer.abort, 5_000), options.source.release(purpose))
+    )
     const refused = Effect.mapError((error: { readonly message: string }) => stopped(error.message))
     return {
       name: "kip-1289",

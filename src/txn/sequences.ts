@@ -99,7 +99,8 @@ export class PartitionSequences<T> {
   }
   /** Everything from the hole on was answered, and refused: its numbers are free again under the same epoch. */
   get #canCloseUp(): boolean {
-    return !this.#mayRestart && this.#hole === 0 && this.#free !== null && this.#slots.every((slot) => slot.sequence === -1 || (slot.state !== "inFlight" && !slot.maybeWritten))
+    return !this.#mayRestart && this.#hole === 0 && this.#free !== null &&
+      this.#slots.every((slot) => slot.sequence === -1 || (slot.state !== "inFlight" && !slot.maybeWritten))
   }
 
   /**

@@ -169,8 +169,9 @@ export const makeBrokerPool = (
       }
       for (const [key, slot] of [...slots]) {
         const ready = slot.ready
-        if (ready === null || (ready.link.isOpen && (ready.link.inflight > 0 || ready.link.idleMs < config.idleMs)))
+        if (ready === null || (ready.link.isOpen && (ready.link.inflight > 0 || ready.link.idleMs < config.idleMs))) {
           continue
+        }
         slots.delete(key)
         yield* close(ready)
       }

@@ -183,8 +183,9 @@ export class ByteWriter {
     this.#buffer.writeUInt32BE(value, at)
   }
   int64(value: number): void {
-    if (!Number.isSafeInteger(value))
+    if (!Number.isSafeInteger(value)) {
       throw new ProtocolError({ what: `${value} is not a 64-bit value that can be sent exactly` })
+    }
     const at = this.#room(8)
     const high = Math.floor(value / 0x1_0000_0000)
     this.#buffer.writeInt32BE(high, at)

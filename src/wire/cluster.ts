@@ -85,7 +85,12 @@ export interface Cluster {
   /** Forget what the cache says of a topic (after NOT_LEADER_OR_FOLLOWER and the like). */
   readonly invalidate: (topic: string) => Effect.Effect<void>
   /** A newer leader that a broker named in its answer (KIP-951); older epochs are ignored. */
-  readonly learnLeader: (topic: string, partition: number, leader: { readonly id: number; readonly epoch: number }, endpoint?: BrokerNode) => Effect.Effect<void>
+  readonly learnLeader: (
+    topic: string,
+    partition: number,
+    leader: { readonly id: number; readonly epoch: number },
+    endpoint?: BrokerNode
+  ) => Effect.Effect<void>
   /** Forget a coordinator (after NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, a lost connection). */
   readonly invalidateCoordinator: (to: Destination) => Effect.Effect<void>
   /**
@@ -93,7 +98,10 @@ export interface Cluster {
    * while it fails with something that passes by itself (class retriable, refresh, coordinator; a lost
    * connection), refreshing what must be; up to `timeoutMs` in all (default `default.api.timeout.ms`).
    */
-  readonly retrying: <A, R>(effect: Effect.Effect<A, WireError, R>, options?: { readonly timeoutMs?: number; readonly destination?: Destination; readonly topic?: string }) => Effect.Effect<A, WireError, R>
+  readonly retrying: <A, R>(
+    effect: Effect.Effect<A, WireError, R>,
+    options?: { readonly timeoutMs?: number; readonly destination?: Destination; readonly topic?: string }
+  ) => Effect.Effect<A, WireError, R>
   /** Closes the connections of a purpose (a lane that stops). */
   readonly release: (purpose: string) => Effect.Effect<void>
 }

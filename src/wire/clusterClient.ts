@@ -151,13 +151,14 @@ class Client {
       Effect.flatMap((answer) =>
         Effect.gen({ self: this }, function*() {
           if (answer.errorCode === REBOOTSTRAP_REQUIRED) this.#cache.brokers = new Map()
-          if (answer.errorCode !== 0)
+          if (answer.errorCode !== 0) {
             return yield* new BrokerError({
               api: metadata.name,
               code: answer.errorCode,
               subject: this.#name,
               detail: null
             })
+          }
           const before = this.#cache.clusterId
           if (before !== null && answer.clusterId !== null && answer.clusterId !== before) {
             return yield* new ProtocolError({
@@ -184,17 +185,17 @@ class Client {
     for (const entry of answer.topics) {
       const topic = topicOf(entry)
       // A leader that is missing shows in the partitions (leader -1); the topic itself is there.
-      if (entry.errorCode === 0 || (entry.errorCode === LEADER_NOT_AVAILABLE && topic.partitions.length > 0))
+      if (entry.errorCode === 0 || (entry.errorCode === LEADER_NOT_AVAILABLE && topic.partitions.length > 0)) {
         found.set(topic.name, this.#cache.applyTopic(topic, atMs))
-      else if (GONE.has(entry.errorCode) || entry.errorCode === LEADER_NOT_AVAILABLE) this.#cache.remove(topic.name)
-      else return Effect.fail(
+      } else if (GONE.has(entry.errorCode) || entry.errorCode === LEADER_NOT_AVAILABLE) this.#cache.remove(topic.name)
+      else {return Effect.fail(
           new BrokerError({
             api: metadata.name,
             code: entry.errorCode,
             subject: `topic ${topic.name || topic.id}`,
             detail: null
           })
-        )
+        )}
     }
     return Effect.succeed(found)
   }

@@ -101,8 +101,9 @@ const tlsSentence = (failed: Failed): string | null => {
 
 /** The broker's own verdict, wherever in the chain it is; else the innermost of the library's. */
 const authenticationSentence = (errors: ReadonlyArray<Failed>, mechanism: string): string | null => {
-  if (errors.some((e) => e.apiId === "UNSUPPORTED_SASL_MECHANISM"))
+  if (errors.some((e) => e.apiId === "UNSUPPORTED_SASL_MECHANISM")) {
     return `the listener does not offer SASL ${mechanism}; check sasl.mechanism`
+  }
   const refused = errors.find((e) => e.apiId === "SASL_AUTHENTICATION_FAILED")
   // The library wraps every failure of the exchange, a lost connection too: that one is no verdict.
   const lost = errors.some((e) => e.code === "PLT_KFK_NETWORK" && e.message === "Connection closed")

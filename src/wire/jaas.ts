@@ -22,7 +22,7 @@ type Token = { readonly kind: "word" | "quoted"; readonly text: string } | {
 }
 
 const KEY = "sasl.jaas.config"
-const FORM = 'LoginModuleClass required name="value" ... ;'
+const FORM = "LoginModuleClass required name=\"value\" ... ;"
 const wrong = (why: string): SettingsError => wrongSetting(KEY, "", `${FORM} (${why})`)
 
 const ESCAPES: Readonly<Record<string, string>> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" }
@@ -59,7 +59,7 @@ const tokens = (line: string): ReadonlyArray<Token> => {
       continue
     }
     const sign = line[at++] as string
-    if (sign === '"' || sign === "'") throw wrong("a quote is not closed on its line")
+    if (sign === "\"" || sign === "'") throw wrong("a quote is not closed on its line")
     if (sign !== "=" && sign !== ";") throw wrong(`at character ${at} there is a sign that has to be in quotes`)
     found.push({ kind: "sign", text: sign })
   }
@@ -73,8 +73,9 @@ export const parseJaas = (line: string): JaasEntry => {
   const all = tokens(line)
   const [module, flag] = all
   if (module === undefined || module.kind === "sign") throw wrong("the login module is missing")
-  if (flag === undefined || !FLAGS.has(flag.text.toLowerCase()))
+  if (flag === undefined || !FLAGS.has(flag.text.toLowerCase())) {
     throw wrong("after the login module comes the word required")
+  }
   const options: Record<string, string> = {}
   let at = 2
   while (at < all.length && all[at]?.text !== ";") {

@@ -86,8 +86,9 @@ const tls = (settings: ClientSettings, into: Mapped): void => {
   inline(settings, "ssl.keystore.certificate.chain", "ssl.certificate.pem", into)
   inline(settings, "ssl.keystore.key", "ssl.key.pem", into)
   const trust = text(settings, "ssl.truststore.location")
-  if (trust && into["ssl.ca.location"] === undefined && into["ssl.ca.pem"] === undefined)
+  if (trust && into["ssl.ca.location"] === undefined && into["ssl.ca.pem"] === undefined) {
     into["ssl.ca.location"] = trust
+  }
   const store = text(settings, "ssl.keystore.location")
   if (store && isPem(store)) {
     into["ssl.certificate.location"] ??= store
@@ -100,12 +101,14 @@ const tls = (settings: ClientSettings, into: Mapped): void => {
   const suites = text(settings, "ssl.cipher.suites")
   if (suites) into["ssl.cipher.suites"] = suites.split(/[,:]/).map((name) => name.trim()).join(":")
   const algorithm = text(settings, "ssl.endpoint.identification.algorithm")
-  if (algorithm !== undefined)
+  if (algorithm !== undefined) {
     into["ssl.endpoint.identification.algorithm"] = algorithm === ""
       ? "none"
       : algorithm.toLowerCase()
-  if (text(settings, "enable.ssl.certificate.verification")?.toLowerCase() === "false")
+  }
+  if (text(settings, "enable.ssl.certificate.verification")?.toLowerCase() === "false") {
     into["enable.ssl.certificate.verification"] = false
+  }
 }
 
 const bearer = (settings: ClientSettings, into: Mapped): void => {

@@ -110,12 +110,13 @@ const post = (options: ClientCredentials, body: string): Promise<HttpAnswer> =>
 
 const tokenIn = (address: string, answer: HttpAnswer): Token => {
   // 4xx is about who we are; anything else may pass.
-  if (answer.status >= 400 && answer.status < 500)
+  if (answer.status >= 400 && answer.status < 500) {
     throw failed(
       address,
       "authentication",
       `it answered ${answer.status}; check the client id, the secret and the scope`
     )
+  }
   if (answer.status !== 200) throw failed(address, "refused", `it answered ${answer.status}`)
   let parsed: { access_token?: unknown; expires_in?: unknown } = {}
   try {
@@ -123,8 +124,9 @@ const tokenIn = (address: string, answer: HttpAnswer): Token => {
   } catch {
     // Said below.
   }
-  if (typeof parsed?.access_token !== "string" || parsed.access_token === "")
+  if (typeof parsed?.access_token !== "string" || parsed.access_token === "") {
     throw failed(address, "authentication", "its answer holds no access_token")
+  }
   const lifeMs = statedLifetimeMs(parsed.access_token) ??
     (typeof parsed.expires_in === "number" ? parsed.expires_in * 1000 : 0)
   return { text: parsed.access_token, freshMs: lifeMs * FRESH_SHARE }

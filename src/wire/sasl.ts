@@ -76,8 +76,9 @@ export const saslOptions = (config: SaslConfig, onSession: (lifetimeMs: number) 
       callback(null, { ...response, sessionLifetimeMs: 0n })
     }
     const answer = done as unknown as CallbackWithPromise<SaslAuthenticateResponse>
-    if (config.mechanism === "PLAIN")
+    if (config.mechanism === "PLAIN") {
       return saslPlain.authenticate(api, connection, config.username, config.password, answer)
+    }
     if (config.mechanism === "OAUTHBEARER") {
       const guardedApi = checked(api, (bytes) => (bytes.length > 0 ? "the broker does not accept the token" : null))
       return saslOAuthBearer.authenticate(guardedApi, connection, config.token, { ...config.extensions }, answer)

@@ -57,11 +57,13 @@ export const credentialsOf = (settings: ClientSettings, mechanism: Mechanism): C
   const where = `a value, or sasl.jaas.config with ${MODULES[mechanism]} required username="..." password="...";`
   if (username === undefined || username === "") throw wrongSetting("sasl.username", undefined, where)
   if (password === undefined) throw wrongSetting("sasl.password", undefined, where)
-  if (username.includes("\0") || password.includes("\0"))
+  if (username.includes("\0") || password.includes("\0")) {
     throw wrongSetting("sasl.username", username, "user and password without NUL characters")
+  }
   // The library escapes the first comma only (RFC 5802 wants all).
-  if (mechanism !== "PLAIN" && username.split(",").length > 2)
+  if (mechanism !== "PLAIN" && username.split(",").length > 2) {
     throw wrongSetting("sasl.username", username, "at most one comma")
+  }
   return { username, password }
 }
 
@@ -120,18 +122,20 @@ export const oidcOf = (settings: ClientSettings, jaas: JaasEntry | null): Oidc =
     "sasl.oauthbearer.client.credentials.client.secret",
     "sasl.oauthbearer.client.secret"
   )
-  if (clientId === undefined)
+  if (clientId === undefined) {
     throw wrongSetting(
       "sasl.oauthbearer.client.id",
       undefined,
       "the client id at the token endpoint (or clientId in sasl.jaas.config)"
     )
-  if (clientSecret === undefined)
+  }
+  if (clientSecret === undefined) {
     throw wrongSetting(
       "sasl.oauthbearer.client.secret",
       undefined,
       "the client's secret at the token endpoint (or clientSecret in sasl.jaas.config)"
     )
+  }
   return { url, clientId, clientSecret, scope: pick("scope", "sasl.oauthbearer.scope") ?? null }
 }
 
@@ -139,8 +143,9 @@ export const oidcOf = (settings: ClientSettings, jaas: JaasEntry | null): Oidc =
 export const extensionsOf = (settings: ClientSettings, jaas: JaasEntry | null): Readonly<Record<string, string>> => {
   const key = "sasl.oauthbearer.extensions"
   const given = (text(settings, key) ?? "").split(",").filter((pair) => pair !== "")
-  if (given.some((pair) => !pair.includes("=")))
+  if (given.some((pair) => !pair.includes("="))) {
     throw wrongSetting(key, settings[key], "name=value, several with commas between them")
+  }
   const own = Object.entries(jaas?.options ?? {}).filter(([name]) => name.startsWith("extension_")).map((
     [name, value]
   ) => [name.slice("extension_".length), value] as const)

@@ -82,7 +82,9 @@ const message = <const F extends object>(
       } catch (cause) {
         throw failure(name, version, cause)
       }
-      if (from.remaining > 0 && leftOver === "refuse") throw failure(name, version, `${from.remaining} bytes are left over`)
+      if (from.remaining > 0 && leftOver === "refuse") {
+        throw failure(name, version, `${from.remaining} bytes are left over`)
+      }
       return value as Decoded<F>
     }
   }

@@ -87,7 +87,9 @@ export const oneOf = <const T extends string>(
   const given = text(settings, key)
   if (given === undefined) return fallback
   const found = allowed.find((a) => a.toLowerCase() === given.toLowerCase())
-  if (found === undefined) throw wrongSetting(key, settings[key], allowed.map((a) => (a === "" ? '""' : a)).join(", "))
+  if (found === undefined) {
+    throw wrongSetting(key, settings[key], allowed.map((a) => (a === "" ? "\"\"" : a)).join(", "))
+  }
   return found
 }
 

@@ -122,8 +122,9 @@ const identity = (settings: ClientSettings): SecureContextOptions => {
     () => store?.text ?? null
   )
   if (cert === null && key === null) return {}
-  if (cert === null)
+  if (cert === null) {
     throw wrongSetting("ssl.certificate.location", undefined, "the certificate of the private key that is set")
+  }
   if (key === null) throw wrongSetting("ssl.key.location", undefined, "the private key of the certificate that is set")
   const passphrase = secret(settings, "ssl.key.password")
   return { cert, key, ...(passphrase === undefined ? {} : { passphrase }) }
@@ -135,8 +136,9 @@ const protocols = (settings: ClientSettings): SecureContextOptions => {
   const given = text(settings, "ssl.enabled.protocols")
   if (given === undefined || given === "") return {}
   const wanted = given.split(",").map((name) => VERSIONS.indexOf(name.trim() as SecureVersion))
-  if (wanted.includes(-1))
+  if (wanted.includes(-1)) {
     throw wrongSetting("ssl.enabled.protocols", given, `${VERSIONS.join(", ")}, several with commas between them`)
+  }
   return {
     minVersion: VERSIONS[Math.min(...wanted)] as SecureVersion,
     maxVersion: VERSIONS[Math.max(...wanted)] as SecureVersion
@@ -153,23 +155,26 @@ const ciphers = (settings: ClientSettings): SecureContextOptions => {
 /** Which setting is to blame when OpenSSL refuses what it was given. */
 const blame = (settings: ClientSettings, error: NodeJS.ErrnoException) => {
   const words = `${error.code ?? ""} ${error.message}`.toLowerCase()
-  if (words.includes("cipher"))
+  if (words.includes("cipher")) {
     return wrongSetting("ssl.cipher.suites", settings["ssl.cipher.suites"], "names of cipher suites that OpenSSL knows")
-  if (words.includes("mac verify"))
+  }
+  if (words.includes("mac verify")) {
     return wrongSetting(
       "ssl.keystore.password",
       settings["ssl.keystore.password"],
       "the password of ssl.keystore.location"
     )
+  }
   if (/decrypt|passphrase|password|interrupted or cancelled/.test(words)) {
     return wrongSetting("ssl.key.password", settings["ssl.key.password"], "the password of the private key")
   }
-  if (words.includes("mismatch"))
+  if (words.includes("mismatch")) {
     return wrongSetting(
       "ssl.key.location",
       settings["ssl.key.location"] ?? "the private key",
       "the private key that belongs to the certificate"
     )
+  }
   const source = [
     "ssl.ca.location",
     "ssl.truststore.location",

@@ -23,10 +23,14 @@ const GROUP = 32
 
 const settingOf = (b: Bench, resourceType: number, resourceName: string, key: string) =>
   Effect.map(
-    b.cluster.request({ kind: "any" }, describeConfigs, { resources: [{ resourceType, resourceName, configurationKeys: [key] }] }),
+    b.cluster.request({ kind: "any" }, describeConfigs, {
+      resources: [{ resourceType, resourceName, configurationKeys: [key] }]
+    }),
     (a) => {
       const found = a.results[0]!
-      return found.errorCode === 0 ? [found.configs[0]?.value, found.configs[0]?.configSource === 5] : nameOf(found.errorCode)
+      return found.errorCode === 0
+        ? [found.configs[0]?.value, found.configs[0]?.configSource === 5]
+        : nameOf(found.errorCode)
     }
   )
 /** The broker that is asked may learn of a change later than the one that took it. */
@@ -53,23 +57,43 @@ const topics: ReadonlyArray<Case> = [
     Effect.gen(function*() {
       const name = yield* b.topic(2)
       const grow = (count: number) =>
-        Effect.map(b.cluster.request({ kind: "controller" }, createPartitions, { topics: [{ name, count, assignments: null }], timeoutMs: 5000, validateOnly: false }), (a) => nameOf(a.results[0]!.errorCode))
+        Effect.map(
+          b.cluster.request({ kind: "controller" }, createPartitions, {
+            topics: [{ name, count, assignments: null }],
+            timeoutMs: 5000,
+            validateOnly: false
+          }),
+          (a) => nameOf(a.results[0]!.errorCode)
+        )
       is([yield* grow(1), yield* grow(2), yield* grow(4)], ["INVALID_PARTITIONS", "INVALID_PARTITIONS", "NONE"])
-      is((yield* eventually(b.cluster.topics([name]), (t) => t.get(name)?.partitions.length === 4)).get(name)!.partitions.length, 4)
+      is(
+        (yield* eventually(b.cluster.topics([name]), (t) => t.get(name)?.partitions.length === 4)).get(name)!.partitions
+          .length,
+        4
+      )
     })),
   claim("a topic that is made anew has another id and begins at 0", (b) =>
     Effect.gen(function*() {
       const name = yield* b.topic()
       yield* b.send(name, ["a"])
       const before = yield* b.idOf(name)
-      const drop = Effect.map(b.cluster.request({ kind: "controller" }, deleteTopics, (version) => version >= 6 ? { topics: [{ name, topicId: "AAAAAAAAAAAAAAAAAAAAAA" }], timeoutMs: 5000 } : { topicNames: [name], timeoutMs: 5000 }), (a) => nameOf(a.responses[0]!.errorCode))
+      const drop = Effect.map(
+        b.cluster.request({ kind: "controller" }, deleteTopics, (version) =>
+          version >= 6
+            ? { topics: [{ name, topicId: "AAAAAAAAAAAAAAAAAAAAAA" }], timeoutMs: 5000 }
+            : { topicNames: [name], timeoutMs: 5000 }),
+        (a) => nameOf(a.responses[0]!.errorCode)
+      )
       is([yield* drop, yield* drop], ["NONE", "UNKNOWN_TOPIC_OR_PARTITION"])
       yield* eventually(b.createTopic(name), (code) => code === "NONE")
       const after = yield* eventually(b.idOf(name), (id) => id !== "" && id !== before)
       assert.notStrictEqual(after, before)
       is(yield* eventually(b.send(name, ["b"]), (code) => code.startsWith("NONE")), "NONE@0")
     })),
-  claim("a topic that does not exist is not in the metadata", (b) => Effect.map(b.cluster.topics([b.unique("none")]), (found) => is(found.size, 0))),
+  claim(
+    "a topic that does not exist is not in the metadata",
+    (b) => Effect.map(b.cluster.topics([b.unique("none")]), (found) => is(found.size, 0))
+  ),
   claim("a topic's setting is set, seen and taken back", (b) =>
     Effect.gen(function*() {
       const name = yield* b.topic()
@@ -81,7 +105,14 @@ const topics: ReadonlyArray<Case> = [
       is(yield* b.configure(TOPIC, name, { "max.message.bytes": "soon" }), "INVALID_CONFIG")
       is(yield* b.configure(TOPIC, name, { "no.such": "1" }), "INVALID_CONFIG")
     })),
-  claim("settings of a topic that does not exist are not there", (b) => Effect.map(settingOf(b, TOPIC, b.unique("none"), "max.message.bytes"), (found) => is(found, "UNKNOWN_TOPIC_OR_PARTITION"))),
+  claim(
+    "settings of a topic that does not exist are not there",
+    (b) =>
+      Effect.map(
+        settingOf(b, TOPIC, b.unique("none"), "max.message.bytes"),
+        (found) => is(found, "UNKNOWN_TOPIC_OR_PARTITION")
+      )
+  ),
   claim("share settings of a group have Kafka's defaults and limits", (b) =>
     Effect.gen(function*() {
       const group = b.unique("share")
@@ -92,13 +123,20 @@ const topics: ReadonlyArray<Case> = [
       is(yield* b.configure(GROUP, group, { "share.auto.offset.reset": "middle" }), "INVALID_CONFIG")
       is(yield* b.configure(GROUP, group, { "share.delivery.count.limit": "10" }), "NONE")
       is((yield* settles(b, GROUP, group, "share.delivery.count.limit", "10"))[0], "10")
-      for (const [key, value] of [["share.auto.offset.reset", "latest"], ["share.isolation.level", "read_uncommitted"], ["share.record.lock.duration.ms", "30000"], ["share.partition.max.record.locks", "2000"]] as const) {
+      for (
+        const [key, value] of [["share.auto.offset.reset", "latest"], ["share.isolation.level", "read_uncommitted"], [
+          "share.record.lock.duration.ms",
+          "30000"
+        ], ["share.partition.max.record.locks", "2000"]] as const
+      ) {
         is((yield* settingOf(b, GROUP, group, key))[0], value)
       }
     })),
   claim("the cluster says its id, the same everywhere", (b) =>
     Effect.gen(function*() {
-      const answer = yield* b.cluster.request({ kind: "any" }, describeCluster, { includeClusterAuthorizedOperations: false })
+      const answer = yield* b.cluster.request({ kind: "any" }, describeCluster, {
+        includeClusterAuthorizedOperations: false
+      })
       is([answer.clusterId, answer.brokers.length], [yield* b.cluster.clusterId, (yield* b.cluster.brokers).length])
     })),
   claim("share groups and transactions of version 2 are finalized features", (b) =>
@@ -111,19 +149,35 @@ const topics: ReadonlyArray<Case> = [
 const atGroup = (groupId: string) => ({ kind: "group", key: groupId }) as const
 const COMING = new Set([14, 15, 16])
 
-const commit = (b: Bench, groupId: string, topic: string, offset: number, member: { readonly id: string; readonly generation: number } = { id: "", generation: -1 }, partition = 0) =>
+const commit = (
+  b: Bench,
+  groupId: string,
+  topic: string,
+  offset: number,
+  member: { readonly id: string; readonly generation: number } = { id: "", generation: -1 },
+  partition = 0
+) =>
   Effect.gen(function*() {
     const topicId = yield* b.idOf(topic)
     const partitions = [{ partitionIndex: partition, committedOffset: offset, committedMetadata: "note" }]
-    const request = { groupId, generationIdOrMemberEpoch: member.generation, memberId: member.id, topics: [{ name: topic, topicId, partitions }] }
-    const answer = yield* eventually(b.cluster.request(atGroup(groupId), offsetCommit, request), (a) => !COMING.has(a.topics[0]!.partitions[0]!.errorCode))
+    const request = {
+      groupId,
+      generationIdOrMemberEpoch: member.generation,
+      memberId: member.id,
+      topics: [{ name: topic, topicId, partitions }]
+    }
+    const answer = yield* eventually(b.cluster.request(atGroup(groupId), offsetCommit, request), (a) =>
+      !COMING.has(a.topics[0]!.partitions[0]!.errorCode))
     return nameOf(answer.topics[0]!.partitions[0]!.errorCode)
   })
 const committed = (b: Bench, groupId: string, topic: string) =>
   Effect.gen(function*() {
     const topicId = yield* b.idOf(topic)
     const groups = [{ groupId, topics: [{ name: topic, topicId, partitionIndexes: [0] }] }]
-    const answer = yield* eventually(b.cluster.request(atGroup(groupId), offsetFetch, { groups }, { minVersion: 8 }), (a) => !COMING.has(a.groups[0]!.errorCode))
+    const answer = yield* eventually(
+      b.cluster.request(atGroup(groupId), offsetFetch, { groups }, { minVersion: 8 }),
+      (a) => !COMING.has(a.groups[0]!.errorCode)
+    )
     const found = answer.groups[0]!.topics[0]!.partitions[0]!
     return [found.committedOffset, found.metadata, nameOf(found.errorCode)]
   })
@@ -131,7 +185,14 @@ const committed = (b: Bench, groupId: string, topic: string) =>
 const PROTOCOL = { name: "range", metadata: Buffer.from([0, 1, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]) }
 const join = (b: Bench, groupId: string, memberId: string, protocols: ReadonlyArray<typeof PROTOCOL> = [PROTOCOL]) =>
   eventually(
-    b.cluster.request(atGroup(groupId), joinGroup, { groupId, sessionTimeoutMs: 10_000, rebalanceTimeoutMs: 10_000, memberId, protocolType: "consumer", protocols }, { purpose: memberId }),
+    b.cluster.request(atGroup(groupId), joinGroup, {
+      groupId,
+      sessionTimeoutMs: 10_000,
+      rebalanceTimeoutMs: 10_000,
+      memberId,
+      protocolType: "consumer",
+      protocols
+    }, { purpose: memberId }),
     (a) => !COMING.has(a.errorCode)
   )
 /** Joins alone and has its own assignment: the group is stable. */
@@ -139,18 +200,29 @@ const alone = (b: Bench, groupId: string) =>
   Effect.gen(function*() {
     const { memberId } = yield* join(b, groupId, "")
     const joined = yield* join(b, groupId, memberId)
-    const request = { groupId, generationId: joined.generationId, memberId, protocolType: "consumer", protocolName: "range", assignments: [{ memberId, assignment: Buffer.from("mine") }] }
+    const request = {
+      groupId,
+      generationId: joined.generationId,
+      memberId,
+      protocolType: "consumer",
+      protocolName: "range",
+      assignments: [{ memberId, assignment: Buffer.from("mine") }]
+    }
     const synced = yield* b.cluster.request(atGroup(groupId), syncGroup, request)
     return { id: memberId, generation: joined.generationId, joined, synced }
   })
 const beat = (b: Bench, groupId: string, memberId: string, generationId: number) =>
-  Effect.map(b.cluster.request(atGroup(groupId), classicHeartbeat, { groupId, generationId, memberId }), (a) => nameOf(a.errorCode))
+  Effect.map(
+    b.cluster.request(atGroup(groupId), classicHeartbeat, { groupId, generationId, memberId }),
+    (a) => nameOf(a.errorCode)
+  )
 
 const groups: ReadonlyArray<Case> = [
-  claim("a position that was never committed is -1", (b) => Effect.gen(function*() {
-    const topic = yield* b.topic()
-    is((yield* committed(b, b.unique("group"), topic))[0], -1)
-  })),
+  claim("a position that was never committed is -1", (b) =>
+    Effect.gen(function*() {
+      const topic = yield* b.topic()
+      is((yield* committed(b, b.unique("group"), topic))[0], -1)
+    })),
   claim("anybody may commit for a group without members", (b) =>
     Effect.gen(function*() {
       const [topic, group] = [yield* b.topic(), b.unique("group")]
@@ -166,7 +238,13 @@ const groups: ReadonlyArray<Case> = [
       const first = yield* join(b, group, "")
       is([nameOf(first.errorCode), first.memberId !== ""], ["MEMBER_ID_REQUIRED", true])
       const second = yield* join(b, group, first.memberId)
-      is([nameOf(second.errorCode), second.generationId, second.leader === first.memberId, second.protocolName, second.members.length], ["NONE", 1, true, "range", 1])
+      is([
+        nameOf(second.errorCode),
+        second.generationId,
+        second.leader === first.memberId,
+        second.protocolName,
+        second.members.length
+      ], ["NONE", 1, true, "range", 1])
     })),
   claim("the leader's assignment is what a member gets", (b) =>
     Effect.gen(function*() {
@@ -193,7 +271,10 @@ const groups: ReadonlyArray<Case> = [
       const { memberId } = yield* join(b, group, "")
       const [second, again] = yield* Effect.all([
         join(b, group, memberId),
-        Effect.andThen(eventually(beat(b, group, first.id, first.generation), (code) => code === "REBALANCE_IN_PROGRESS"), join(b, group, first.id))
+        Effect.andThen(
+          eventually(beat(b, group, first.id, first.generation), (code) => code === "REBALANCE_IN_PROGRESS"),
+          join(b, group, first.id)
+        )
       ], { concurrency: 2 })
       is([second.generationId, again.generationId, again.members.length, second.members.length], [2, 2, 2, 0])
       is([second.leader, again.leader], [first.id, first.id])
@@ -203,7 +284,10 @@ const groups: ReadonlyArray<Case> = [
       const group = b.unique("group")
       yield* alone(b, group)
       const { memberId } = yield* join(b, group, "", [{ ...PROTOCOL, name: "other" }])
-      is(nameOf((yield* join(b, group, memberId, [{ ...PROTOCOL, name: "other" }])).errorCode), "INCONSISTENT_GROUP_PROTOCOL")
+      is(
+        nameOf((yield* join(b, group, memberId, [{ ...PROTOCOL, name: "other" }])).errorCode),
+        "INCONSISTENT_GROUP_PROTOCOL"
+      )
     })),
   claim("groups are listed with their type, and described by their kind only", (b) =>
     Effect.gen(function*() {
@@ -211,8 +295,15 @@ const groups: ReadonlyArray<Case> = [
       yield* alone(b, classic)
       yield* heartbeat(b, share, b.unique("m"), 0, [topic])
       const listed = yield* b.cluster.request(atGroup(classic), listGroups, {})
-      is([classic, share].map((id) => listed.groups.find((g) => g.groupId === id)?.groupType.toLowerCase()), ["classic", "share"])
-      const describe = (id: string) => Effect.map(b.cluster.request(atGroup(id), describeGroups, { groups: [id] }), (a) => [nameOf(a.groups[0]!.errorCode), a.groups[0]!.groupState])
+      is([classic, share].map((id) => listed.groups.find((g) => g.groupId === id)?.groupType.toLowerCase()), [
+        "classic",
+        "share"
+      ])
+      const describe = (id: string) =>
+        Effect.map(
+          b.cluster.request(atGroup(id), describeGroups, { groups: [id] }),
+          (a) => [nameOf(a.groups[0]!.errorCode), a.groups[0]!.groupState]
+        )
       is(yield* describe(classic), ["NONE", "Stable"])
       is(yield* describe(share), ["GROUP_ID_NOT_FOUND", "Dead"])
       is(yield* describe(b.unique("none")), ["GROUP_ID_NOT_FOUND", "Dead"])
@@ -227,7 +318,9 @@ const groups: ReadonlyArray<Case> = [
     Effect.gen(function*() {
       const group = b.unique("group")
       yield* alone(b, group)
-      const drop = (id: string) => Effect.map(b.cluster.request(atGroup(id), deleteGroups, { groupsNames: [id] }), (a) => nameOf(a.results[0]!.errorCode))
+      const drop = (id: string) =>
+        Effect.map(b.cluster.request(atGroup(id), deleteGroups, { groupsNames: [id] }), (a) =>
+          nameOf(a.results[0]!.errorCode))
       is([yield* drop(group), yield* drop(b.unique("none"))], ["NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND"])
     }))
 ]

@@ -8,7 +8,11 @@ import { type Bench, type Case, claim, COMMITTED, nameOf, type ProduceOptions } 
 const is = (actual: unknown, expected: unknown) => assert.deepStrictEqual(actual, expected)
 
 /** A case of sends to one new topic, each with what it must be answered. */
-const sends = (name: string, steps: ReadonlyArray<readonly [ReadonlyArray<string>, ProduceOptions, string]>, settings: Readonly<Record<string, string>> = {}): Case =>
+const sends = (
+  name: string,
+  steps: ReadonlyArray<readonly [ReadonlyArray<string>, ProduceOptions, string]>,
+  settings: Readonly<Record<string, string>> = {}
+): Case =>
   claim(name, (b) =>
     Effect.gen(function*() {
       const topic = yield* b.topic(1, settings)
@@ -16,12 +20,17 @@ const sends = (name: string, steps: ReadonlyArray<readonly [ReadonlyArray<string
     }))
 
 /** The same with an idempotent producer; the sequence comes first. */
-const idempotent = (name: string, steps: ReadonlyArray<readonly [seq: number, values: ReadonlyArray<string>, expected: string, epoch?: number]>): Case =>
+const idempotent = (
+  name: string,
+  steps: ReadonlyArray<readonly [seq: number, values: ReadonlyArray<string>, expected: string, epoch?: number]>
+): Case =>
   claim(name, (b) =>
     Effect.gen(function*() {
       const topic = yield* b.topic()
       const { pid } = yield* b.init(null)
-      for (const [seq, values, expected, epoch = 0] of steps) is(yield* b.send(topic, values, { pid, epoch, seq }), expected)
+      for (const [seq, values, expected, epoch = 0] of steps) {
+        is(yield* b.send(topic, values, { pid, epoch, seq }), expected)
+      }
     }))
 
 const flipped = (at: number) => (bytes: Buffer): Buffer => {
@@ -31,7 +40,11 @@ const flipped = (at: number) => (bytes: Buffer): Buffer => {
 }
 
 const refusals: ReadonlyArray<Case> = [
-  sends("gives offsets one after the other", [[["a"], {}, "NONE@0"], [["b", "c"], {}, "NONE@1"], [["d"], {}, "NONE@3"]]),
+  sends("gives offsets one after the other", [[["a"], {}, "NONE@0"], [["b", "c"], {}, "NONE@1"], [
+    ["d"],
+    {},
+    "NONE@3"
+  ]]),
   sends("takes acks of 1", [[["a"], { acks: 1 }, "NONE@0"]]),
   sends("refuses acks of 2", [[["a"], { acks: 2 }, "INVALID_REQUIRED_ACKS"]]),
   sends("refuses a batch whose checksum does not fit", [[["aaaa"], { spoil: flipped(64) }, "CORRUPT_MESSAGE"]]),
@@ -41,16 +54,27 @@ const refusals: ReadonlyArray<Case> = [
     [["x".repeat(2000)], {}, "MESSAGE_TOO_LARGE"],
     [["x"], {}, "NONE@0"]
   ], { "max.message.bytes": "1000" }),
-  sends("refuses a record without a key where the topic is compacted", [[["a"], {}, "INVALID_RECORD"], [["a"], { key: "k" }, "NONE@0"]], { "cleanup.policy": "compact" }),
+  sends("refuses a record without a key where the topic is compacted", [[["a"], {}, "INVALID_RECORD"], [["a"], {
+    key: "k"
+  }, "NONE@0"]], { "cleanup.policy": "compact" }),
   sends("takes compressed batches", [[["a", "b"], { codec: "gzip" }, "NONE@0"], [["c"], { codec: "lz4" }, "NONE@2"]]),
-  sends("min.insync.replicas asks for no more replicas than there are to be", [[["a"], {}, "NONE@0"]], { "min.insync.replicas": "2" }),
-  sends("with acks of 1, min.insync.replicas is no concern", [[["a"], { acks: 1 }, "NONE@0"]], { "min.insync.replicas": "2" }),
+  sends("min.insync.replicas asks for no more replicas than there are to be", [[["a"], {}, "NONE@0"]], {
+    "min.insync.replicas": "2"
+  }),
+  sends("with acks of 1, min.insync.replicas is no concern", [[["a"], { acks: 1 }, "NONE@0"]], {
+    "min.insync.replicas": "2"
+  }),
   sends("ignores the base offset that a producer sends", [[["a"], {}, "NONE@0"], [["b"], {}, "NONE@1"]])
 ]
 
 const sequences: ReadonlyArray<Case> = [
   idempotent("takes sequences in order", [[0, ["a"], "NONE@0"], [1, ["b", "c"], "NONE@1"], [3, ["d"], "NONE@3"]]),
-  idempotent("answers a repeated batch with its first offset, and writes nothing", [[0, ["a"], "NONE@0"], [1, ["b"], "NONE@1"], [0, ["a"], "NONE@0"], [2, ["c"], "NONE@2"]]),
+  idempotent("answers a repeated batch with its first offset, and writes nothing", [
+    [0, ["a"], "NONE@0"],
+    [1, ["b"], "NONE@1"],
+    [0, ["a"], "NONE@0"],
+    [2, ["c"], "NONE@2"]
+  ]),
   idempotent("knows the last five batches", [
     ...[0, 1, 2, 3, 4].map((n) => [n, [`${n}`], `NONE@${n}`] as const),
     [0, ["0"], "NONE@0"],
@@ -62,9 +86,18 @@ const sequences: ReadonlyArray<Case> = [
     [0, ["0"], "OUT_OF_ORDER_SEQUENCE_NUMBER"]
   ]),
   idempotent("refuses a gap", [[0, ["a"], "NONE@0"], [2, ["c"], "OUT_OF_ORDER_SEQUENCE_NUMBER"], [1, ["b"], "NONE@1"]]),
-  idempotent("refuses a repeated first sequence with another length", [[0, ["a", "b"], "NONE@0"], [0, ["a"], "OUT_OF_ORDER_SEQUENCE_NUMBER"]]),
+  idempotent("refuses a repeated first sequence with another length", [[0, ["a", "b"], "NONE@0"], [
+    0,
+    ["a"],
+    "OUT_OF_ORDER_SEQUENCE_NUMBER"
+  ]]),
   idempotent("takes any first sequence of a producer it does not know", [[7, ["a"], "NONE@0"], [8, ["b"], "NONE@1"]]),
-  idempotent("a new epoch starts at sequence 0", [[0, ["a"], "NONE@0"], [1, ["b"], "OUT_OF_ORDER_SEQUENCE_NUMBER", 1], [0, ["b"], "NONE@1", 1]]),
+  idempotent("a new epoch starts at sequence 0", [[0, ["a"], "NONE@0"], [1, ["b"], "OUT_OF_ORDER_SEQUENCE_NUMBER", 1], [
+    0,
+    ["b"],
+    "NONE@1",
+    1
+  ]]),
   idempotent("refuses an epoch that is over", [[0, ["a"], "NONE@0", 1], [0, ["b"], "INVALID_PRODUCER_EPOCH", 0]]),
   idempotent("sequences go on at 0 after the largest", [[2147483646, ["a", "b"], "NONE@0"], [0, ["c"], "NONE@2"]])
 ]
@@ -72,7 +105,10 @@ const sequences: ReadonlyArray<Case> = [
 const deleteBefore = (b: Bench, topic: string, offset: number) =>
   Effect.gen(function*() {
     const partitions = [{ partitionIndex: 0, offset }]
-    const answer = yield* b.cluster.request(yield* b.leaderOf(topic), deleteRecords, { topics: [{ name: topic, partitions }], timeoutMs: 5000 })
+    const answer = yield* b.cluster.request(yield* b.leaderOf(topic), deleteRecords, {
+      topics: [{ name: topic, partitions }],
+      timeoutMs: 5000
+    })
     const found = answer.topics[0]!.partitions[0]!
     return found.errorCode === 0 ? found.lowWatermark : nameOf(found.errorCode)
   })
@@ -113,7 +149,9 @@ const reading: ReadonlyArray<Case> = [
     Effect.gen(function*() {
       const topic = yield* b.topic()
       const now = Date.UTC(2026, 0, 1)
-      for (const [value, after] of [["a", 0], ["b", 1000], ["c", 500], ["d", 3000]] as const) yield* b.send(topic, [value], { timestamp: BigInt(now + after) })
+      for (const [value, after] of [["a", 0], ["b", 1000], ["c", 500], ["d", 3000]] as const) {
+        yield* b.send(topic, [value], { timestamp: BigInt(now + after) })
+      }
       is(yield* b.offsetAt(topic, -2), 0)
       is(yield* b.offsetAt(topic, -1), 4)
       is(yield* b.offsetAt(topic, now + 400), 1)
@@ -124,7 +162,12 @@ const reading: ReadonlyArray<Case> = [
   claim("an empty log begins and ends at 0 and has no time", (b) =>
     Effect.gen(function*() {
       const topic = yield* b.topic()
-      is([yield* b.offsetAt(topic, -2), yield* b.offsetAt(topic, -1), yield* b.offsetAt(topic, -3), yield* b.offsetAt(topic, 1)], [0, 0, -1, -1])
+      is([
+        yield* b.offsetAt(topic, -2),
+        yield* b.offsetAt(topic, -1),
+        yield* b.offsetAt(topic, -3),
+        yield* b.offsetAt(topic, 1)
+      ], [0, 0, -1, -1])
     })),
   claim("deleted records are out of range, and the log begins behind them", (b) =>
     Effect.gen(function*() {
@@ -159,7 +202,9 @@ const reading: ReadonlyArray<Case> = [
       const ask = (leaderEpoch: number) =>
         Effect.gen(function*() {
           const partitions = [{ partition: 0, currentLeaderEpoch: -1, leaderEpoch }]
-          const answer = yield* b.cluster.request(yield* b.leaderOf(topic), offsetForLeaderEpoch, { topics: [{ topic, partitions }] })
+          const answer = yield* b.cluster.request(yield* b.leaderOf(topic), offsetForLeaderEpoch, {
+            topics: [{ topic, partitions }]
+          })
           const found = answer.topics[0]!.partitions[0]!
           return [nameOf(found.errorCode), found.leaderEpoch, found.endOffset]
         })
@@ -171,7 +216,11 @@ const reading: ReadonlyArray<Case> = [
       const topic = yield* b.topic(1, { "message.timestamp.type": "LogAppendTime" })
       const answer = yield* b.sendTo(topic, ["a"], { timestamp: 5n })
       const [batch] = (yield* b.read(topic)).batches
-      is([batch!.timestampType, Number(batch!.maxTimestamp) === answer.logAppendTimeMs, batch!.crcIsValid()], ["logAppend", true, true])
+      is([batch!.timestampType, Number(batch!.maxTimestamp) === answer.logAppendTimeMs, batch!.crcIsValid()], [
+        "logAppend",
+        true,
+        true
+      ])
     })),
   claim("keeps a producer's time otherwise, and puts its own epoch and offset in", (b) =>
     Effect.gen(function*() {
@@ -179,7 +228,13 @@ const reading: ReadonlyArray<Case> = [
       yield* b.send(topic, ["z"])
       const answer = yield* b.sendTo(topic, ["a"], { timestamp: 1_700_000_000_123n })
       const batch = (yield* b.read(topic, 0, 1)).batches[0]!
-      is([answer.logAppendTimeMs, batch.timestampType, batch.maxTimestamp, batch.baseOffset, batch.partitionLeaderEpoch], [-1, "create", 1_700_000_000_123n, 1, 0])
+      is([
+        answer.logAppendTimeMs,
+        batch.timestampType,
+        batch.maxTimestamp,
+        batch.baseOffset,
+        batch.partitionLeaderEpoch
+      ], [-1, "create", 1_700_000_000_123n, 1, 0])
     })),
   claim("readers of committed records see what no transaction wrote at once", (b) =>
     Effect.gen(function*() {

@@ -27,11 +27,26 @@ export interface FetchOptions {
 }
 
 const batchesOf = (acks: ReadonlyArray<Ack>) =>
-  acks.map(([firstOffset, lastOffset, type]) => ({ firstOffset, lastOffset, acknowledgeTypes: typeof type === "number" ? [type] : type }))
+  acks.map(([firstOffset, lastOffset, type]) => ({
+    firstOffset,
+    lastOffset,
+    acknowledgeTypes: typeof type === "number" ? [type] : type
+  }))
 
-export const heartbeat = (b: Bench, groupId: string, memberId: string, memberEpoch: number, topics: ReadonlyArray<string> | null) =>
+export const heartbeat = (
+  b: Bench,
+  groupId: string,
+  memberId: string,
+  memberEpoch: number,
+  topics: ReadonlyArray<string> | null
+) =>
   eventually(
-    b.cluster.request({ kind: "group", key: groupId }, shareGroupHeartbeat, { groupId, memberId, memberEpoch, subscribedTopicNames: topics }),
+    b.cluster.request({ kind: "group", key: groupId }, shareGroupHeartbeat, {
+      groupId,
+      memberId,
+      memberEpoch,
+      subscribedTopicNames: topics
+    }),
     (a) => ![14, 15, 16].includes(a.errorCode)
   )
 
@@ -59,7 +74,9 @@ export const shareMember = (given: ShareGroupGiven, joins = true) =>
         const sent = o.epoch ?? epoch
         const renewing = o.renewing ?? false
         const partition = { partitionIndex: 0, acknowledgementBatches: batchesOf(o.acks ?? []) }
-        const limits = renewing ? { maxWaitMs: 0, maxRecords: 0, maxBytes: 0 } : { maxWaitMs: o.maxWaitMs ?? 0, maxRecords: o.maxRecords ?? 500, maxBytes: 1_000_000 }
+        const limits = renewing
+          ? { maxWaitMs: 0, maxRecords: 0, maxBytes: 0 }
+          : { maxWaitMs: o.maxWaitMs ?? 0, maxRecords: o.maxRecords ?? 500, maxBytes: 1_000_000 }
         const answer = yield* b.cluster.request(leader, shareFetch, {
           groupId,
           memberId,
@@ -98,10 +115,14 @@ export const shareMember = (given: ShareGroupGiven, joins = true) =>
             memberId,
             shareSessionEpoch: sent,
             isRenewAck: o.renewing ?? false,
-            topics: acks.length === 0 ? [] : [{ topicId, partitions: [{ partitionIndex: 0, acknowledgementBatches: batchesOf(acks) }] }]
+            topics: acks.length === 0
+              ? []
+              : [{ topicId, partitions: [{ partitionIndex: 0, acknowledgementBatches: batchesOf(acks) }] }]
           }, { purpose })
           if (answer.errorCode === 0) epoch = sent === -1 ? 0 : sent + 1
-          return answer.errorCode !== 0 ? `top ${nameOf(answer.errorCode)}` : nameOf(answer.responses[0]?.partitions[0]?.errorCode ?? 0)
+          return answer.errorCode !== 0
+            ? `top ${nameOf(answer.errorCode)}`
+            : nameOf(answer.responses[0]?.partitions[0]?.errorCode ?? 0)
         }),
       disconnect: b.cluster.release(purpose)
     }
@@ -112,7 +133,9 @@ export type ShareMember = Effect.Success<ReturnType<typeof shareMember>>
 export const position = ({ b, groupId, topic }: ShareGroupGiven) =>
   Effect.map(
     eventually(
-      b.cluster.request({ kind: "group", key: groupId }, describeShareGroupOffsets, { groups: [{ groupId, topics: [{ topicName: topic, partitions: [0] }] }] }),
+      b.cluster.request({ kind: "group", key: groupId }, describeShareGroupOffsets, {
+        groups: [{ groupId, topics: [{ topicName: topic, partitions: [0] }] }]
+      }),
       (a) => ![14, 15, 16].includes(a.groups[0]!.errorCode)
     ),
     (a) => {

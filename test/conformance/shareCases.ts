@@ -8,13 +8,19 @@ import { ack, heartbeat, position, shareGroup, type ShareMember, shareMember, SH
 
 const is = (actual: unknown, expected: unknown) => assert.deepStrictEqual(actual, expected)
 
-const countOf = (ranges: ReadonlyArray<ReadonlyArray<number>>): number => ranges.reduce((sum, [first, last]) => sum + (last as number) - (first as number) + 1, 0)
+const countOf = (ranges: ReadonlyArray<ReadonlyArray<number>>): number =>
+  ranges.reduce((sum, [first, last]) => sum + (last as number) - (first as number) + 1, 0)
 
 const fill = (b: Bench, topic: string, count: number) =>
   Effect.forEach(Array.from({ length: count }, (_, n) => `${n}`), (value) => b.send(topic, [value]), { discard: true })
 
 /** A case with `count` records of one batch each, and a member that has just joined. */
-const withMember = (name: string, count: number, run: (m: ShareMember) => Effect.Effect<void, unknown>, settings: Readonly<Record<string, string>> = {}): Case =>
+const withMember = (
+  name: string,
+  count: number,
+  run: (m: ShareMember) => Effect.Effect<void, unknown>,
+  settings: Readonly<Record<string, string>> = {}
+): Case =>
   claim(name, (b) =>
     Effect.gen(function*() {
       const topic = yield* b.topic()
@@ -36,8 +42,20 @@ const sessions: ReadonlyArray<Case> = [
       is(yield* m.acknowledge([], { epoch: 1 }), "top SHARE_SESSION_NOT_FOUND")
       is((yield* m.fetch({ epoch: -1 })).top, "SHARE_SESSION_NOT_FOUND")
     })),
-  withMember("a session cannot be opened with acknowledgements", 1, (m) => Effect.map(m.fetch({ epoch: 0, acks: [[0, 0, ack.accept]] }), (a) => is(a.top, "INVALID_REQUEST"))),
-  withMember("ShareAcknowledge cannot open a session", 1, (m) => Effect.map(m.acknowledge([[0, 0, ack.accept]], { epoch: 0 }), (code) => is(code, "top INVALID_SHARE_SESSION_EPOCH"))),
+  withMember(
+    "a session cannot be opened with acknowledgements",
+    1,
+    (m) => Effect.map(m.fetch({ epoch: 0, acks: [[0, 0, ack.accept]] }), (a) => is(a.top, "INVALID_REQUEST"))
+  ),
+  withMember(
+    "ShareAcknowledge cannot open a session",
+    1,
+    (m) =>
+      Effect.map(
+        m.acknowledge([[0, 0, ack.accept]], { epoch: 0 }),
+        (code) => is(code, "top INVALID_SHARE_SESSION_EPOCH")
+      )
+  ),
   withMember("closing a session gives its records back", 2, (m) =>
     Effect.gen(function*() {
       is(countOf((yield* m.take()).ranges), 2)
@@ -78,8 +96,14 @@ const acquiring: ReadonlyArray<Case> = [
       is((yield* m.take({ maxRecords: 3, strict: true })).ranges, [[0, 2, 1]])
       is((yield* m.take({ maxRecords: 3, strict: true })).ranges, [[3, 3, 1]])
     })),
-  withMember("ranges are cut at batches, with at least as many records as the batch size", 6, (m) => Effect.map(m.take({ batchSize: 2 }), (a) => is(a.ranges, [[0, 1, 1], [2, 3, 1], [4, 5, 1]]))),
-  withMember("the answer says how long the locks are", 1, (m) => Effect.map(m.take(), (a) => is(a.lockMs, 15_000)), { "share.record.lock.duration.ms": "15000" }),
+  withMember(
+    "ranges are cut at batches, with at least as many records as the batch size",
+    6,
+    (m) => Effect.map(m.take({ batchSize: 2 }), (a) => is(a.ranges, [[0, 1, 1], [2, 3, 1], [4, 5, 1]]))
+  ),
+  withMember("the answer says how long the locks are", 1, (m) => Effect.map(m.take(), (a) => is(a.lockMs, 15_000)), {
+    "share.record.lock.duration.ms": "15000"
+  }),
   withMember("a group starts at the end unless told otherwise", 3, (m) =>
     Effect.gen(function*() {
       // The first fetch loads the share partition; a record that it brings in tells that it has.
@@ -97,20 +121,23 @@ const acquiring: ReadonlyArray<Case> = [
       const [, got] = yield* Effect.all([m.b.send(m.topic, ["a"]), m.take({ maxWaitMs: 2_000 })], { concurrency: 2 })
       is(got.values, ["a"])
     })),
-  claim("under read_committed an aborted record is skipped and an open transaction holds back", (b) =>
-    Effect.gen(function*() {
-      const [txn, topic] = [b.unique("txn"), yield* b.topic()]
-      const id = yield* b.initDone(txn)
-      yield* b.send(topic, ["a"])
-      yield* b.sendIn(txn, id, topic, ["x", "y"])
-      yield* b.send(topic, ["b"])
-      const m = yield* shareMember(yield* shareGroup(b, topic, { "share.isolation.level": "read_committed" }))
-      is((yield* m.take()).ranges, [[0, 0, 1]])
-      yield* b.end(txn, id, false)
-      yield* b.settled(topic)
-      const rest = yield* m.take()
-      is([rest.ranges[0], countOf(rest.ranges)], [[3, 4, 1], 2])
-    })),
+  claim(
+    "under read_committed an aborted record is skipped and an open transaction holds back",
+    (b) =>
+      Effect.gen(function*() {
+        const [txn, topic] = [b.unique("txn"), yield* b.topic()]
+        const id = yield* b.initDone(txn)
+        yield* b.send(topic, ["a"])
+        yield* b.sendIn(txn, id, topic, ["x", "y"])
+        yield* b.send(topic, ["b"])
+        const m = yield* shareMember(yield* shareGroup(b, topic, { "share.isolation.level": "read_committed" }))
+        is((yield* m.take()).ranges, [[0, 0, 1]])
+        yield* b.end(txn, id, false)
+        yield* b.settled(topic)
+        const rest = yield* m.take()
+        is([rest.ranges[0], countOf(rest.ranges)], [[3, 4, 1], 2])
+      })
+  ),
   claim("under read_uncommitted everything is acquired, markers too", (b) =>
     Effect.gen(function*() {
       const [txn, topic] = [b.unique("txn"), yield* b.topic()]
@@ -126,15 +153,19 @@ const acquiring: ReadonlyArray<Case> = [
 ]
 
 const acknowledging: ReadonlyArray<Case> = [
-  withMember("an accepted record counts at once, and moves the start that others see with the next write", 3, (m) =>
-    Effect.gen(function*() {
-      yield* m.take()
-      is(yield* position(m), [-1, -1])
-      is(yield* m.acknowledge([[0, 1, ack.accept]]), "NONE")
-      is(yield* eventually(position(m), ([, lag]) => lag === 1), [0, 1])
-      is(yield* m.acknowledge([[2, 2, ack.accept]]), "NONE")
-      is(yield* eventually(position(m), ([, lag]) => lag === 0), [2, 0])
-    })),
+  withMember(
+    "an accepted record counts at once, and moves the start that others see with the next write",
+    3,
+    (m) =>
+      Effect.gen(function*() {
+        yield* m.take()
+        is(yield* position(m), [-1, -1])
+        is(yield* m.acknowledge([[0, 1, ack.accept]]), "NONE")
+        is(yield* eventually(position(m), ([, lag]) => lag === 1), [0, 1])
+        is(yield* m.acknowledge([[2, 2, ack.accept]]), "NONE")
+        is(yield* eventually(position(m), ([, lag]) => lag === 0), [2, 0])
+      })
+  ),
   withMember("the start waits for the first open record, the lag does not", 4, (m) =>
     Effect.gen(function*() {
       yield* m.take()
@@ -156,14 +187,19 @@ const acknowledging: ReadonlyArray<Case> = [
       is(yield* m.acknowledge([[0, 0, ack.reject]]), "NONE")
       is(yield* eventually(position(m), ([, lag]) => lag === 0), [0, 0])
     })),
-  withMember("a record is archived when it was delivered as often as the group allows", 1, (m) =>
-    Effect.gen(function*() {
-      for (const delivery of [1, 2]) {
-        is((yield* m.take()).ranges, [[0, 0, delivery]])
-        is(yield* m.acknowledge([[0, 0, ack.release]]), "NONE")
-      }
-      is(yield* eventually(position(m), ([, lag]) => lag === 0), [0, 0])
-    }), { "share.delivery.count.limit": "2" }),
+  withMember(
+    "a record is archived when it was delivered as often as the group allows",
+    1,
+    (m) =>
+      Effect.gen(function*() {
+        for (const delivery of [1, 2]) {
+          is((yield* m.take()).ranges, [[0, 0, delivery]])
+          is(yield* m.acknowledge([[0, 0, ack.release]]), "NONE")
+        }
+        is(yield* eventually(position(m), ([, lag]) => lag === 0), [0, 0])
+      }),
+    { "share.delivery.count.limit": "2" }
+  ),
   withMember("a type for each offset", 3, (m) =>
     Effect.gen(function*() {
       yield* m.take()
@@ -227,14 +263,18 @@ const locks: ReadonlyArray<Case> = [
       is((yield* other.take({ maxWaitMs: 500 })).ranges, [[0, 0, 2]])
       is(yield* m.acknowledge([[0, 0, ack.accept]]), "INVALID_RECORD_STATE")
     }), SHORT_LOCK),
-  withMember("a renewal is answered without records, and the record can be accepted after", 2, (m) =>
-    Effect.gen(function*() {
-      yield* m.take()
-      is(yield* m.acknowledge([[0, 1, ack.renew]], { renewing: true }), "NONE")
-      const renewed = yield* m.fetch({ acks: [[0, 1, ack.renew]], renewing: true })
-      is([renewed.ack, renewed.ranges], ["NONE", []])
-      is(yield* m.acknowledge([[0, 1, ack.accept]]), "NONE")
-    })),
+  withMember(
+    "a renewal is answered without records, and the record can be accepted after",
+    2,
+    (m) =>
+      Effect.gen(function*() {
+        yield* m.take()
+        is(yield* m.acknowledge([[0, 1, ack.renew]], { renewing: true }), "NONE")
+        const renewed = yield* m.fetch({ acks: [[0, 1, ack.renew]], renewing: true })
+        is([renewed.ack, renewed.ranges], ["NONE", []])
+        is(yield* m.acknowledge([[0, 1, ack.accept]]), "NONE")
+      })
+  ),
   withMember("a group may forbid renewals", 1, (m) =>
     Effect.gen(function*() {
       yield* m.take()
@@ -261,10 +301,16 @@ const beat = (name: string, run: (b: Bench, groupId: string, topic: string) => E
   claim(name, (b) => Effect.flatMap(b.topic(), (topic) => run(b, b.unique("share"), topic)))
 
 const described = (b: Bench, groupId: string) =>
-  Effect.map(b.cluster.request({ kind: "group", key: groupId }, shareGroupDescribe, { groupIds: [groupId], includeAuthorizedOperations: false }), (a) => {
-    const group = a.groups[0]!
-    return [nameOf(group.errorCode), group.groupState, group.members.length]
-  })
+  Effect.map(
+    b.cluster.request({ kind: "group", key: groupId }, shareGroupDescribe, {
+      groupIds: [groupId],
+      includeAuthorizedOperations: false
+    }),
+    (a) => {
+      const group = a.groups[0]!
+      return [nameOf(group.errorCode), group.groupState, group.members.length]
+    }
+  )
 
 const membership: ReadonlyArray<Case> = [
   beat("a member that joins gets an epoch and in time the partitions", (b, groupId, topic) =>
@@ -275,20 +321,31 @@ const membership: ReadonlyArray<Case> = [
       while ((last.assignment?.topicPartitions.length ?? 0) === 0) last = yield* heartbeat(b, groupId, id, 0, [topic])
       is(last.assignment!.topicPartitions, [{ topicId: yield* b.idOf(topic), partitions: [0] }])
     })),
-  beat("the first heartbeat has to name topics", (b, groupId) => Effect.map(heartbeat(b, groupId, b.unique("m"), 0, null), (a) => is(nameOf(a.errorCode), "INVALID_REQUEST"))),
-  beat("a heartbeat needs a member id", (b, groupId, topic) => Effect.map(heartbeat(b, groupId, "", 0, [topic]), (a) => is(nameOf(a.errorCode), "INVALID_REQUEST"))),
+  beat(
+    "the first heartbeat has to name topics",
+    (b, groupId) =>
+      Effect.map(heartbeat(b, groupId, b.unique("m"), 0, null), (a) => is(nameOf(a.errorCode), "INVALID_REQUEST"))
+  ),
+  beat(
+    "a heartbeat needs a member id",
+    (b, groupId, topic) =>
+      Effect.map(heartbeat(b, groupId, "", 0, [topic]), (a) => is(nameOf(a.errorCode), "INVALID_REQUEST"))
+  ),
   beat("a group that nobody joined is not found", (b, groupId) =>
     Effect.gen(function*() {
       is(nameOf((yield* heartbeat(b, groupId, b.unique("m"), 3, null)).errorCode), "GROUP_ID_NOT_FOUND")
       is(yield* described(b, groupId), ["GROUP_ID_NOT_FOUND", "", 0])
     })),
-  beat("a member that is not known and one with a wrong epoch are told so", (b, groupId, topic) =>
-    Effect.gen(function*() {
-      const id = b.unique("m")
-      const { memberEpoch } = yield* heartbeat(b, groupId, id, 0, [topic])
-      is(nameOf((yield* heartbeat(b, groupId, b.unique("m"), 1, null)).errorCode), "UNKNOWN_MEMBER_ID")
-      is(nameOf((yield* heartbeat(b, groupId, id, memberEpoch + 50, null)).errorCode), "FENCED_MEMBER_EPOCH")
-    })),
+  beat(
+    "a member that is not known and one with a wrong epoch are told so",
+    (b, groupId, topic) =>
+      Effect.gen(function*() {
+        const id = b.unique("m")
+        const { memberEpoch } = yield* heartbeat(b, groupId, id, 0, [topic])
+        is(nameOf((yield* heartbeat(b, groupId, b.unique("m"), 1, null)).errorCode), "UNKNOWN_MEMBER_ID")
+        is(nameOf((yield* heartbeat(b, groupId, id, memberEpoch + 50, null)).errorCode), "FENCED_MEMBER_EPOCH")
+      })
+  ),
   beat("a group is stable with a member, and empty when it has left", (b, groupId, topic) =>
     Effect.gen(function*() {
       const id = b.unique("m")
@@ -298,20 +355,28 @@ const membership: ReadonlyArray<Case> = [
       is([nameOf(left.errorCode), left.memberEpoch], ["NONE", -1])
       is(yield* described(b, groupId), ["NONE", "Empty", 0])
     })),
-  withMember("the start of a group with members cannot be moved; of an empty one it can", 4, (m) =>
-    Effect.gen(function*() {
-      const move = (startOffset: number) => Effect.map(
-        m.b.cluster.request({ kind: "group", key: m.groupId }, alterShareGroupOffsets, { groupId: m.groupId, topics: [{ topicName: m.topic, partitions: [{ partitionIndex: 0, startOffset }] }] }),
-        (a) => nameOf(a.errorCode)
-      )
-      is(yield* move(2), "NON_EMPTY_GROUP")
-      yield* m.take()
-      yield* m.acknowledge([[0, 3, ack.accept]])
-      yield* eventually(position(m), ([, lag]) => lag === 0)
-      yield* heartbeat(m.b, m.groupId, m.memberId, -1, null)
-      is(yield* move(2), "NONE")
-      is(yield* position(m), [2, 2])
-    }))
+  withMember(
+    "the start of a group with members cannot be moved; of an empty one it can",
+    4,
+    (m) =>
+      Effect.gen(function*() {
+        const move = (startOffset: number) =>
+          Effect.map(
+            m.b.cluster.request({ kind: "group", key: m.groupId }, alterShareGroupOffsets, {
+              groupId: m.groupId,
+              topics: [{ topicName: m.topic, partitions: [{ partitionIndex: 0, startOffset }] }]
+            }),
+            (a) => nameOf(a.errorCode)
+          )
+        is(yield* move(2), "NON_EMPTY_GROUP")
+        yield* m.take()
+        yield* m.acknowledge([[0, 3, ack.accept]])
+        yield* eventually(position(m), ([, lag]) => lag === 0)
+        yield* heartbeat(m.b, m.groupId, m.memberId, -1, null)
+        is(yield* move(2), "NONE")
+        is(yield* position(m), [2, 2])
+      })
+  )
 ]
 
 export const shareCases: ReadonlyArray<Case> = [...sessions, ...acquiring, ...acknowledging, ...locks, ...membership]

@@ -12,7 +12,10 @@ import { fetch } from "../../src/wire/messages/fetch.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
 
 const batch = (...values: ReadonlyArray<string>) =>
-  encodeBatch(values.map((value, offset) => ({ offset, timestamp: 1n, key: null, value: Buffer.from(value), headers: [] })), { codec: "none" })
+  encodeBatch(
+    values.map((value, offset) => ({ offset, timestamp: 1n, key: null, value: Buffer.from(value), headers: [] })),
+    { codec: "none" }
+  )
 
 /** Runs an effect while time passes by itself, in small steps. */
 const passing = <A, E>(effect: Effect.Effect<A, E>, stepMs = 50) =>
@@ -26,7 +29,12 @@ const readAll = (cluster: Cluster, topic: string, isolationLevel: number) =>
   Effect.gen(function*() {
     const { id } = (yield* cluster.topics([topic])).get(topic)!
     const partitions = [{ partition: 0, fetchOffset: 0, partitionMaxBytes: 1_000_000 }]
-    const answer = yield* cluster.request({ kind: "broker", id: 1 }, fetch, { maxWaitMs: 0, minBytes: 0, isolationLevel, topics: [{ topicId: id, topic, partitions }] })
+    const answer = yield* cluster.request({ kind: "broker", id: 1 }, fetch, {
+      maxWaitMs: 0,
+      minBytes: 0,
+      isolationLevel,
+      topics: [{ topicId: id, topic, partitions }]
+    })
     const found = answer.responses[0]!.partitions[0]!
     return { ...found, batches: splitBatches(found.records ?? Buffer.alloc(0)) }
   })
@@ -39,7 +47,13 @@ describe("the embedded cluster", () => {
       const cluster = yield* embedded.cluster("worker")
       const producer = yield* makeTransactionalProducer({ cluster, purpose: "p", transactionalId: "t" })
       yield* passing(producer.begin)
-      yield* passing(producer.produce([{ topic: "out", partition: 0, bytes: batch("a") }, { topic: "out", partition: 1, bytes: batch("b") }]))
+      yield* passing(
+        producer.produce([{ topic: "out", partition: 0, bytes: batch("a") }, {
+          topic: "out",
+          partition: 1,
+          bytes: batch("b")
+        }])
+      )
       assert.deepStrictEqual(yield* passing(producer.commit), { kind: "committed" })
       assert.strictEqual(embedded.pendingMarkers().length, 2)
       const before = yield* readAll(cluster, "out", 1)
@@ -53,7 +67,10 @@ describe("the embedded cluster", () => {
     Effect.scoped(Effect.gen(function*() {
       const embedded = yield* makeEmbedded({ brokers: 2 })
       embedded.createTopic("in", { partitions: 2 })
-      embedded.configure("group", "g", { "share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": "15000" })
+      embedded.configure("group", "g", {
+        "share.auto.offset.reset": "earliest",
+        "share.record.lock.duration.ms": "15000"
+      })
       for (let p = 0; p < 2; p++) embedded.append("in", p, [{ value: "x" }, { value: "y" }])
       const cluster = yield* embedded.cluster("worker")
       const consumer = yield* makeShareConsumer({ cluster, groupId: "g", topics: ["in"], mode: "explicit" })
@@ -63,12 +80,20 @@ describe("the embedded cluster", () => {
         while (all.length < 2) all.push(...(yield* poll))
         return all
       }))
-      assert.deepStrictEqual(got.map((a) => a.ranges), [[{ first: 0, last: 1, deliveryCount: 1 }], [{ first: 0, last: 1, deliveryCount: 1 }]])
+      assert.deepStrictEqual(got.map((a) => a.ranges), [[{ first: 0, last: 1, deliveryCount: 1 }], [{
+        first: 0,
+        last: 1,
+        deliveryCount: 1
+      }]])
       const results = yield* passing(consumer.acknowledge(got[0]!, [{ first: 0, last: 1, type: "accept" }]))
       assert.deepStrictEqual(results.map((r) => r.outcome), ["done"])
       assert.strictEqual(embedded.sharePartition("g", "in", got[0]!.partition)!.start, 2)
       yield* passing(Effect.sleep(60_000))
-      assert.strictEqual(embedded.sharePartition("g", "in", got[1]!.partition)!.records[0]!.state, "acquired", "renewed")
+      assert.strictEqual(
+        embedded.sharePartition("g", "in", got[1]!.partition)!.records[0]!.state,
+        "acquired",
+        "renewed"
+      )
     })))
 
   it.effect("loses an answer when told to, and what was asked is done all the same", () =>

@@ -19,8 +19,10 @@ const serving = (options: EmbeddedOptions = {}) =>
     return { embedded, bootstrap }
   })
 
-const using = (options: EmbeddedOptions, use: (given: { readonly embedded: Embedded; readonly bootstrap: string }) => Promise<void>) =>
-  Effect.scoped(Effect.flatMap(serving(options), (given) => Effect.promise(() => use(given))))
+const using = (
+  options: EmbeddedOptions,
+  use: (given: { readonly embedded: Embedded; readonly bootstrap: string }) => Promise<void>
+) => Effect.scoped(Effect.flatMap(serving(options), (given) => Effect.promise(() => use(given))))
 
 describe("librdkafka on the embedded cluster", () => {
   it.live("reads back in order what its idempotent producer wrote, in every codec", () =>
@@ -46,8 +48,13 @@ describe("librdkafka on the embedded cluster", () => {
         await (round % 3 === 2 ? loader.abort() : loader.commit())
       }
       await until(() => given.embedded.pendingMarkers().length === 0, { what: "the markers" })
-      const committed = (await readTopics(given, ["t"])).map((r) => Number(identityOf(r).slice(2))).sort((a, b) => a - b)
-      assert.deepStrictEqual(committed, Array.from({ length: 120 }, (_, n) => n).filter((n) => Math.floor(n / 20) % 3 !== 2))
+      const committed = (await readTopics(given, ["t"])).map((r) => Number(identityOf(r).slice(2))).sort((a, b) =>
+        a - b
+      )
+      assert.deepStrictEqual(
+        committed,
+        Array.from({ length: 120 }, (_, n) => n).filter((n) => Math.floor(n / 20) % 3 !== 2)
+      )
       assert.strictEqual((await readTopics(given, ["t"], { isolation: "read_uncommitted" })).length, 120)
       await loader.close()
     }))
@@ -64,7 +71,13 @@ describe("librdkafka on the embedded cluster", () => {
       await newer.begin()
       await newer.send(makeRecords({ topic: "t", count: 5, prefix: "new" }))
       await newer.commit()
-      assert.deepStrictEqual((await readTopics(given, ["t"])).map(identityOf), ["new:0", "new:1", "new:2", "new:3", "new:4"])
+      assert.deepStrictEqual((await readTopics(given, ["t"])).map(identityOf), [
+        "new:0",
+        "new:1",
+        "new:2",
+        "new:3",
+        "new:4"
+      ])
       await Promise.all([older.close(), newer.close()])
     }))
 
@@ -74,7 +87,12 @@ describe("librdkafka on the embedded cluster", () => {
       await load(given, makeRecords({ topic: "g", count: 40, partitions: 4 }))
       const seen: Array<string> = []
       const join = async (): Promise<Consumer> => {
-        const consumer = new KafkaConsumer({ "bootstrap.servers": given.bootstrap, "group.id": "group", "enable.auto.commit": false, "session.timeout.ms": 6000 }, { "auto.offset.reset": "earliest" })
+        const consumer = new KafkaConsumer({
+          "bootstrap.servers": given.bootstrap,
+          "group.id": "group",
+          "enable.auto.commit": false,
+          "session.timeout.ms": 6000
+        }, { "auto.offset.reset": "earliest" })
         await connect(consumer)
         consumer.on("data", (message) => {
           seen.push(`${message.partition}:${message.offset}`)
@@ -88,7 +106,9 @@ describe("librdkafka on the embedded cluster", () => {
       const first = await join()
       await until(() => seen.length === 40, { what: "all records with the first member" })
       const second = await join()
-      await until(() => first.assignments().length === 2 && second.assignments().length === 2, { what: "two partitions each" })
+      await until(() => first.assignments().length === 2 && second.assignments().length === 2, {
+        what: "two partitions each"
+      })
       await load(given, makeRecords({ topic: "g", count: 40, partitions: 4, from: 40 }))
       await until(() => seen.length >= 80, { what: "the rest" })
       assert.strictEqual(new Set(seen).size, 80)
@@ -115,9 +135,18 @@ describe("the embedded cluster's server", () => {
     Effect.scoped(Effect.gen(function*() {
       const { bootstrap, embedded } = yield* serving()
       const cluster = yield* makeCluster("c", { "bootstrap.servers": bootstrap })
-      const made = yield* cluster.request({ kind: "controller" }, createTopics, { topics: [{ name: "a", numPartitions: 2, replicationFactor: 1, assignments: [], configs: [] }] })
-      assert.deepStrictEqual(made.topics.map((t) => [t.name, t.errorCode, t.topicId]), [["a", 0, embedded.state.topics.get("a")!.id]])
-      assert.deepStrictEqual([yield* cluster.clusterId, (yield* cluster.features).get("share.version")], ["embedded-cluster-000", 2])
+      const made = yield* cluster.request({ kind: "controller" }, createTopics, {
+        topics: [{ name: "a", numPartitions: 2, replicationFactor: 1, assignments: [], configs: [] }]
+      })
+      assert.deepStrictEqual(made.topics.map((t) => [t.name, t.errorCode, t.topicId]), [[
+        "a",
+        0,
+        embedded.state.topics.get("a")!.id
+      ]])
+      assert.deepStrictEqual([yield* cluster.clusterId, (yield* cluster.features).get("share.version")], [
+        "embedded-cluster-000",
+        2
+      ])
       assert.strictEqual((yield* cluster.topics(["a"])).get("a")!.partitions.length, 2)
     })))
 
@@ -125,7 +154,13 @@ describe("the embedded cluster's server", () => {
     using({}, async ({ bootstrap, embedded }) => {
       embedded.createTopic("t")
       const [host, port] = bootstrap.split(":") as [string, string]
-      for (const junk of [Buffer.from([0x7f, 0xff, 0xff, 0xff]), Buffer.from("GET / HTTP/1.1\r\n\r\n"), Buffer.from([0, 0, 0, 9, 0, produce.key, 0, 9, 0, 0, 0, 1, 0xff])]) {
+      for (
+        const junk of [
+          Buffer.from([0x7f, 0xff, 0xff, 0xff]),
+          Buffer.from("GET / HTTP/1.1\r\n\r\n"),
+          Buffer.from([0, 0, 0, 9, 0, produce.key, 0, 9, 0, 0, 0, 1, 0xff])
+        ]
+      ) {
         const socket = connectTcp(Number(port), host)
         let closed = false
         socket.on("close", () => closed = true)

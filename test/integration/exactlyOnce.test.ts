@@ -31,7 +31,9 @@ for (const mode of ["share", "consumer"] as const) {
         "group.id": unique("exact-group"),
         "exactly.once.fallback": "fail",
         "tasks.max": 2,
-        ...(mode === "share" ? { "consumer.override.share.record.lock.duration.ms": "15000" } : { "consumer.override.session.timeout.ms": "6000" })
+        ...(mode === "share"
+          ? { "consumer.override.share.record.lock.duration.ms": "15000" }
+          : { "consumer.override.session.timeout.ms": "6000" })
       }
       const survivor = await running(flow)
       const binding = (await survivor.status())?.flows[0]?.guarantee

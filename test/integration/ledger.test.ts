@@ -24,22 +24,51 @@ interface Target {
 }
 
 /** Source offsets of one slot; the source's records are their own numbers. */
-const range = (first: number, last: number): SourceRange => ({ topic: "orders", topicId: "AAECAwQFBgcICQoLDA0ODw", partition: 0, first, last })
+const range = (first: number, last: number): SourceRange => ({
+  topic: "orders",
+  topicId: "AAECAwQFBgcICQoLDA0ODw",
+  partition: 0,
+  first,
+  last
+})
 
 const outgoing = (topic: string, { first, last }: SourceRange) => {
-  const records = Array.from({ length: last - first + 1 }, (_, n) => ({ offset: n, timestamp: 1_700_000_000_000n, key: null, value: Buffer.from(String(first + n)), headers: [] }))
+  const records = Array.from(
+    { length: last - first + 1 },
+    (_, n) => ({
+      offset: n,
+      timestamp: 1_700_000_000_000n,
+      key: null,
+      value: Buffer.from(String(first + n)),
+      headers: []
+    })
+  )
   return { topic, partition: 0, bytes: encodeBatch(records, { codec: "none" }) }
 }
 
 /** What a lane that was frozen just before its EndTxn leaves behind: output and note, undecided. */
-const leaveNote = (target: Target, flow: string, topic: string, transactionalId: string, what: SourceRange, sourceClusterId: string) =>
+const leaveNote = (
+  target: Target,
+  flow: string,
+  topic: string,
+  transactionalId: string,
+  what: SourceRange,
+  sourceClusterId: string
+) =>
   Effect.gen(function*() {
     const cluster = yield* makeCluster("target", { "bootstrap.servers": target.bootstrap })
     const producer = yield* makeTransactionalProducer({ cluster, purpose: "frozen", transactionalId })
     yield* producer.begin
     const [claim] = claimsOf(sourceClusterId, [what])
     assert.isDefined(claim)
-    const entry = { kind: "done" as const, slot: claim.slot, ranges: claim.ranges, transactionalId, transactionVersion: yield* producer.version, targets: [] }
+    const entry = {
+      kind: "done" as const,
+      slot: claim.slot,
+      ranges: claim.ranges,
+      transactionalId,
+      transactionVersion: yield* producer.version,
+      targets: []
+    }
     const notes = ledgerBatches([entry]).map(({ bytes }) => ({ topic: ledgerTopicName(flow), partition: 0, bytes }))
     const outcomes = yield* producer.produce([outgoing(topic, what), ...notes])
     assert.isTrue(outcomes.every(({ ok }) => ok))
@@ -86,16 +115,22 @@ const suite = (name: string, target: Target) => {
       yield* transaction.stage([what], [])
       return transaction
     })
-  const mirror = (of: Setting, binding: Binding, what: SourceRange) => Effect.flatMap(opened(of, binding, what), (transaction) => transaction.commit)
+  const mirror = (of: Setting, binding: Binding, what: SourceRange) =>
+    Effect.flatMap(opened(of, binding, what), (transaction) => transaction.commit)
   const values = ({ topic }: Setting) =>
-    Effect.promise(async () => (await readTopics(target, [topic])).map(({ value }) => Number(value?.toString())).toSorted((a, b) => a - b))
-  const numbers = (first: number, last: number): ReadonlyArray<number> => Array.from({ length: last - first + 1 }, (_, n) => first + n)
+    Effect.promise(async () =>
+      (await readTopics(target, [topic])).map(({ value }) => Number(value?.toString())).toSorted((a, b) => a - b)
+    )
+  const numbers = (first: number, last: number): ReadonlyArray<number> =>
+    Array.from({ length: last - first + 1 }, (_, n) => first + n)
   /** Triage once nothing of it is undecided. */
   const sorted = (binding: Binding, ranges: ReadonlyArray<SourceRange>) =>
-    Effect.promise(() => until(async () => {
-      const triage = await Effect.runPromise(binding.triage(ranges))
-      return triage.wait.length === 0 ? triage : null
-    }, { what: "the end of undecided transactions" }))
+    Effect.promise(() =>
+      until(async () => {
+        const triage = await Effect.runPromise(binding.triage(ranges))
+        return triage.wait.length === 0 ? triage : null
+      }, { what: "the end of undecided transactions" })
+    )
   /** Notes without a marker, as the log has them now. */
   const openNotes = (of: Setting) =>
     Effect.scoped(Effect.gen(function*() {
@@ -113,7 +148,10 @@ const suite = (name: string, target: Target) => {
         assert.deepStrictEqual(yield* mirror(of, first, range(7, 9)), { kind: "committed" })
         const second = yield* lane(of, "b")
         const triage = yield* second.triage([range(0, 12)])
-        assert.deepStrictEqual([triage.done, triage.wait, triage.ours], [[range(0, 4), range(7, 9)], [], [range(5, 6), range(10, 12)]])
+        assert.deepStrictEqual([triage.done, triage.wait, triage.ours], [[range(0, 4), range(7, 9)], [], [
+          range(5, 6),
+          range(10, 12)
+        ]])
         assert.deepStrictEqual(yield* values(of), [...numbers(0, 4), ...numbers(7, 9)])
       }).pipe(Effect.scoped))
 
@@ -123,13 +161,19 @@ const suite = (name: string, target: Target) => {
         const [a, b] = [yield* lane(of, "a"), yield* lane(of, "b")]
         for (let n = 0; n < 10; n++) {
           const what = range(n * 10, n * 10 + 9)
-          const [first, second] = [yield* opened(of, a, what), yield* opened(of, b, range(what.first + 5, what.last + 5))]
+          const [first, second] = [
+            yield* opened(of, a, what),
+            yield* opened(of, b, range(what.first + 5, what.last + 5))
+          ]
           const outcomes = yield* Effect.all([first.commit, second.commit], { concurrency: 2 })
           assert.deepStrictEqual(outcomes.map(({ kind }) => kind).toSorted(), ["aborted", "committed"])
           const loser = outcomes[0]?.kind === "aborted" ? a : b
           // Its own aborted note counts as undecided until the marker is read.
           const { ours } = yield* sorted(loser, [range(what.first, what.last + 5)])
-          assert.deepStrictEqual(yield* Effect.forEach(ours, (rest) => mirror(of, loser, rest)), ours.map(() => ({ kind: "committed" as const })))
+          assert.deepStrictEqual(
+            yield* Effect.forEach(ours, (rest) => mirror(of, loser, rest)),
+            ours.map(() => ({ kind: "committed" as const }))
+          )
         }
         assert.deepStrictEqual(yield* values(of), numbers(0, 104))
       }).pipe(Effect.scoped))
@@ -140,11 +184,20 @@ const suite = (name: string, target: Target) => {
         const b = yield* lane(of, "b")
         for (const [n, end] of (["commit", "abort"] as const).entries()) {
           const what = range(n * 10, n * 10 + 9)
-          const frozen = yield* leaveNote(target, of.flow, of.topic, unique("frozen"), what, sharedClusters().source.clusterId)
+          const frozen = yield* leaveNote(
+            target,
+            of.flow,
+            of.topic,
+            unique("frozen"),
+            what,
+            sharedClusters().source.clusterId
+          )
           const second = yield* opened(of, b, what)
           const waiting = yield* Effect.forkChild(second.commit, { startImmediately: true })
           // Its own note is in the log, and it waits: only the end of the other can move it.
-          yield* Effect.promise(() => until(async () => (await Effect.runPromise(openNotes(of))) === 2, { what: "the second note" }))
+          yield* Effect.promise(() =>
+            until(async () => (await Effect.runPromise(openNotes(of))) === 2, { what: "the second note" })
+          )
           assert.isUndefined(waiting.pollUnsafe())
           yield* frozen[end]
           assert.strictEqual((yield* Fiber.join(waiting)).kind, end === "commit" ? "aborted" : "committed")
@@ -157,13 +210,26 @@ const suite = (name: string, target: Target) => {
         const of = yield* setting
         const log: Array<string> = []
         const other = yield* lane(of, "b", { patienceMs: 50, log: (_, message) => void log.push(message) })
-        const frozen = yield* leaveNote(target, of.flow, of.topic, unique("frozen"), range(0, 4), sharedClusters().source.clusterId)
-        yield* Effect.promise(() => until(async () => {
-          const { wait } = await Effect.runPromise(other.triage([range(0, 9)]))
-          return wait.length > 0
-        }, { what: "the note of the frozen lane" }))
+        const frozen = yield* leaveNote(
+          target,
+          of.flow,
+          of.topic,
+          unique("frozen"),
+          range(0, 4),
+          sharedClusters().source.clusterId
+        )
+        yield* Effect.promise(() =>
+          until(async () => {
+            const { wait } = await Effect.runPromise(other.triage([range(0, 9)]))
+            return wait.length > 0
+          }, { what: "the note of the frozen lane" })
+        )
         yield* sorted(other, [range(0, 9)])
-        yield* Effect.promise(() => until(() => log.some((line) => line.includes("was fenced")), { what: () => `the word of it: ${log.join("; ")}` }))
+        yield* Effect.promise(() =>
+          until(() => log.some((line) => line.includes("was fenced")), {
+            what: () => `the word of it: ${log.join("; ")}`
+          })
+        )
         assert.deepStrictEqual(yield* mirror(of, other, range(0, 9)), { kind: "committed" })
         assert.strictEqual((yield* frozen.commit).kind, "aborted")
         assert.deepStrictEqual(yield* values(of), numbers(0, 9))
@@ -208,7 +274,12 @@ const suite = (name: string, target: Target) => {
       Effect.gen(function*() {
         const flow = unique("flow->x")
         const cluster = yield* makeCluster("target", { "bootstrap.servers": target.bootstrap })
-        yield* Effect.promise(() => createTopic(target, ledgerTopicName(flow), { partitions: 1, configs: { "cleanup.policy": "compact", "unclean.leader.election.enable": "true", "retention.ms": "1000" } }))
+        yield* Effect.promise(() =>
+          createTopic(target, ledgerTopicName(flow), {
+            partitions: 1,
+            configs: { "cleanup.policy": "compact", "unclean.leader.election.enable": "true", "retention.ms": "1000" }
+          })
+        )
         const validated = yield* ensureLedgerTopic({ cluster, flow, mode: "validate" })
         const result = yield* ensureLedgerTopic({ cluster, flow, mode: "apply" })
         assert.isTrue(validated.ok && result.ok)
@@ -220,10 +291,15 @@ const suite = (name: string, target: Target) => {
         })
         const config = new Map(answer.results[0]?.configs.map((c) => [c.name, c.value]))
         assert.deepStrictEqual(
-          ["cleanup.policy", "unclean.leader.election.enable", "retention.ms", "retention.bytes"].map((key) => config.get(key)),
+          ["cleanup.policy", "unclean.leader.election.enable", "retention.ms", "retention.bytes"].map((key) =>
+            config.get(key)
+          ),
           ["delete", "false", "-1", "-1"]
         )
-        assert.deepStrictEqual((yield* ensureLedgerTopic({ cluster, flow, mode: "apply" })), { ok: true, topic: { ...result.topic, changes: [] } })
+        assert.deepStrictEqual(yield* ensureLedgerTopic({ cluster, flow, mode: "apply" }), {
+          ok: true,
+          topic: { ...result.topic, changes: [] }
+        })
       }).pipe(Effect.scoped))
   })
 }

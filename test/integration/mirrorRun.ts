@@ -45,7 +45,10 @@ export const startFeed = async (
     sent: () => sent,
     more: async (count) => {
       const wanted = sent + count
-      await until(() => sent >= wanted, { timeoutMs: 120_000, what: () => `${wanted} records on the source; there are ${sent}` })
+      await until(() => sent >= wanted, {
+        timeoutMs: 120_000,
+        what: () => `${wanted} records on the source; there are ${sent}`
+      })
     },
     stop: async () => {
       going = false
@@ -57,7 +60,11 @@ export const startFeed = async (
 }
 
 /** The sum of a metric over all its series with these labels; 0 when it has none. */
-export const metric = async (mirror: Onceover, name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> => {
+export const metric = async (
+  mirror: Onceover,
+  name: string,
+  labels: Readonly<Record<string, string>> = {}
+): Promise<number> => {
   const samples = (await mirror.metrics()).get(name) ?? []
   return samples
     .filter((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))
@@ -75,10 +82,21 @@ export const shareMembers = (cluster: Bootstrap, groupId: string): Promise<numbe
     return answer.groups[0]?.members.length ?? 0
   })))
 
-export const partitionOf = async (mirror: Onceover, topic: string, partition: number): Promise<FlowState["partitions"][number] | undefined> =>
-  (await mirror.status())?.flows.flatMap((flow) => flow.partitions).find((p) => p.topic === topic && p.partition === partition)
+export const partitionOf = async (
+  mirror: Onceover,
+  topic: string,
+  partition: number
+): Promise<FlowState["partitions"][number] | undefined> =>
+  (await mirror.status())?.flows.flatMap((flow) => flow.partitions).find((p) =>
+    p.topic === topic && p.partition === partition
+  )
 
-export const untilBlocked = (mirror: Onceover, topic: string, partition: number, timeoutMs = 60_000): Promise<unknown> =>
+export const untilBlocked = (
+  mirror: Onceover,
+  topic: string,
+  partition: number,
+  timeoutMs = 60_000
+): Promise<unknown> =>
   until(async () => (await partitionOf(mirror, topic, partition))?.state === "blocked", {
     timeoutMs,
     what: () => `${topic}-${partition} to be blocked; the log ends with\n${mirror.output().slice(-2_000)}`

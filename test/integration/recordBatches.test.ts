@@ -11,7 +11,14 @@ import { sharedClusters, unique } from "../kit/shared.ts"
 
 const { target } = sharedClusters()
 
-const record = (offset: number, part: Partial<Rec>): Rec => ({ offset, timestamp: 1_700_000_000_000n + BigInt(offset), key: null, value: null, headers: [], ...part })
+const record = (offset: number, part: Partial<Rec>): Rec => ({
+  offset,
+  timestamp: 1_700_000_000_000n + BigInt(offset),
+  key: null,
+  value: null,
+  headers: [],
+  ...part
+})
 
 const noise = Buffer.from(Array.from({ length: 200_000 }, (_, i) => ((i * 2_654_435_761) >>> 13) & 0xff))
 
@@ -20,8 +27,18 @@ const records: ReadonlyArray<Rec> = [
   record(1, { value: Buffer.from("null key") }),
   record(2, { key: Buffer.from("tombstone") }),
   record(3, { key: Buffer.from("repeating"), value: Buffer.alloc(400_000, "onceover ") }),
-  record(4, { key: Buffer.from("noise"), value: noise, headers: [{ key: Buffer.from("h"), value: noise.subarray(0, 300) }, { key: Buffer.from("h"), value: Buffer.from("2") }] }),
-  ...Array.from({ length: 2_000 }, (_, i) => record(5 + i, { key: Buffer.from(`k${i}`), value: Buffer.from(`value ${i}`) }))
+  record(4, {
+    key: Buffer.from("noise"),
+    value: noise,
+    headers: [{ key: Buffer.from("h"), value: noise.subarray(0, 300) }, {
+      key: Buffer.from("h"),
+      value: Buffer.from("2")
+    }]
+  }),
+  ...Array.from(
+    { length: 2_000 },
+    (_, i) => record(5 + i, { key: Buffer.from(`k${i}`), value: Buffer.from(`value ${i}`) })
+  )
 ]
 
 describe("encoded batches", () => {
@@ -42,7 +59,11 @@ describe("encoded batches", () => {
           assert.strictEqual(got.timestamp, Number(sent.timestamp), name)
           assert.deepStrictEqual(got.key, sent.key, name)
           assert.isTrue(sent.value === null ? got.value === null : got.value?.equals(sent.value), name)
-          assert.deepStrictEqual(got.headers, sent.headers.map(({ key, value }) => [key.toString(), value ?? Buffer.alloc(0)] as const), name)
+          assert.deepStrictEqual(
+            got.headers,
+            sent.headers.map(({ key, value }) => [key.toString(), value ?? Buffer.alloc(0)] as const),
+            name
+          )
         })
       }).pipe(Effect.scoped))
   }

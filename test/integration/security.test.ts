@@ -21,8 +21,8 @@ const PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 const SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 const OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 /** Everything that a quoting mistake would break. */
-const PASSWORD = 'se"cr=et, \\o/;'
-const quoted = (value: string): string => `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`
+const PASSWORD = "se\"cr=et, \\o/;"
+const quoted = (value: string): string => `"${value.replaceAll("\\", "\\\\").replaceAll("\"", "\\\"")}"`
 
 let folder: string
 let authority: Authority
@@ -141,8 +141,9 @@ const failsWith = (settings: ClientSettings, kind: "tls" | "authentication" | "c
     const error = yield* Effect.flip(clusterId(settings))
     assert.deepInclude(error, { _tag: "ConnectionError", kind })
     assert.match(error.message, words)
-    for (const secret of [PASSWORD, "scram-secret", "mirror-secret", "wrong secret"])
+    for (const secret of [PASSWORD, "scram-secret", "mirror-secret", "wrong secret"]) {
       assert.notInclude(error.message, secret)
+    }
   })
 
 const trust = () => ({ "ssl.ca.location": authority.caFile })

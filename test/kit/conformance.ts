@@ -83,10 +83,11 @@ const ourDefault = (field: Field<unknown>): string => {
   const value = field.defaultValue
   if (value === undefined) return "inside"
   if (Buffer.isBuffer(value)) return value.length === 0 ? "no bytes" : `bytes ${value.toString("hex")}`
-  if (field.type === "uuid")
+  if (field.type === "uuid") {
     return Buffer.from(String(value), "base64url").equals(Buffer.alloc(16))
       ? "zero id"
       : String(value)
+  }
   return JSON.stringify(value)
 }
 const fromOurs = (fields: Fields): ReadonlyArray<Common> =>
@@ -175,8 +176,9 @@ const headDifferences = (api: Api<unknown, unknown>, request: JsonMessage): Read
   const valid = rangeOf(request.validVersions) as Range
   const highest = request.latestVersionUnstable === true ? valid.max - 1 : valid.max
   if (api.key !== request.apiKey) found.push(`${api.name} has key ${api.key}; Kafka's is ${request.apiKey}`)
-  if (api.flexibleFrom !== flexible)
+  if (api.flexibleFrom !== flexible) {
     found.push(`${api.name} is flexible from ${api.flexibleFrom}; Kafka's from ${flexible}`)
+  }
   if (api.versions.min > api.versions.max || api.versions.min < valid.min || api.versions.max > highest) {
     found.push(
       `${api.name} has versions ${api.versions.min} to ${api.versions.max}; Kafka's are ${valid.min} to ${highest}`

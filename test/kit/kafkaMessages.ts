@@ -42,8 +42,9 @@ export const clientsJar = (version: string = versions.kafka): string => {
     join(homedir(), ".m2/repository/org/apache/kafka/kafka-clients", version, jar)
   ]
   const found = places.find((place) => existsSync(place))
-  if (found === undefined)
+  if (found === undefined) {
     throw new Error(`${jar} is in none of ${places.join(", ")}: run npm run setup, which fetches it`)
+  }
   return found
 }
 

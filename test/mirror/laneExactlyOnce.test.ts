@@ -24,7 +24,12 @@ const answers = (...list: Array<(range: SourceRange) => Partial<Triage>>): Bindi
   Effect.sync(() => {
     const [range] = ranges
     const answer = list.shift()
-    return { done: [], wait: [], ours: answer === undefined ? ranges : [], ...(answer === undefined || range === undefined ? {} : answer(range)) }
+    return {
+      done: [],
+      wait: [],
+      ours: answer === undefined ? ranges : [],
+      ...(answer === undefined || range === undefined ? {} : answer(range))
+    }
   })
 
 const at = (range: SourceRange, first: number, last: number): SourceRange => ({ ...range, first, last })
@@ -46,26 +51,52 @@ describe("records in somebody else's open transaction", () => {
     Effect.gen(function*() {
       const world = makeWorld({ deliveries: [[three()]], triage: answers((range) => ({ wait: [range] })) })
       yield* run(world, 2)
-      assert.deepStrictEqual(world.log, ["start", "pause orders-0", "write v0 v1 v2", "resume orders-0", "commit", "settle 0-2:accept"])
+      assert.deepStrictEqual(world.log, [
+        "start",
+        "pause orders-0",
+        "write v0 v1 v2",
+        "resume orders-0",
+        "commit",
+        "settle 0-2:accept"
+      ])
     }))
 
   it.effect("do not hold up their neighbours in a share group", () =>
     Effect.gen(function*() {
       const world = makeWorld({
         deliveries: [[three()]],
-        triage: answers((range) => ({ wait: [at(range, 0, 0)], ours: [at(range, 1, 2)] }), (range) => ({ done: [at(range, 0, 0)] }))
+        triage: answers(
+          (range) => ({ wait: [at(range, 0, 0)], ours: [at(range, 1, 2)] }),
+          (range) => ({ done: [at(range, 0, 0)] })
+        )
       })
       yield* run(world, 2)
-      assert.deepStrictEqual(world.log, ["start", "pause orders-0", "write v1 v2", "commit", "settle 1-2:accept", "settle 0:accept", "resume orders-0"])
+      assert.deepStrictEqual(world.log, [
+        "start",
+        "pause orders-0",
+        "write v1 v2",
+        "commit",
+        "settle 1-2:accept",
+        "settle 0:accept",
+        "resume orders-0"
+      ])
     }))
 
   it("hold up all that comes behind them where order is kept", () => {
     const range = { topic: "orders", topicId: three().topicId, partition: 0, first: 0, last: 2 }
     const triage: Triage = { done: [at(range, 0, 0)], wait: [at(range, 1, 1)], ours: [at(range, 2, 2)] }
     const ordered = partsOf(three(), triage, true)
-    assert.deepStrictEqual([ordered.done, ordered.wait?.ranges, ordered.ours], [[{ first: 0, last: 0 }], [{ first: 1, last: 2, deliveryCount: 1 }], null])
+    assert.deepStrictEqual([ordered.done, ordered.wait?.ranges, ordered.ours], [[{ first: 0, last: 0 }], [{
+      first: 1,
+      last: 2,
+      deliveryCount: 1
+    }], null])
     const free = partsOf(three(), triage, false)
-    assert.deepStrictEqual([free.wait?.ranges, free.ours?.ranges], [[{ first: 1, last: 1, deliveryCount: 1 }], [{ first: 2, last: 2, deliveryCount: 1 }]])
+    assert.deepStrictEqual([free.wait?.ranges, free.ours?.ranges], [[{ first: 1, last: 1, deliveryCount: 1 }], [{
+      first: 2,
+      last: 2,
+      deliveryCount: 1
+    }]])
   })
 })
 
@@ -97,7 +128,12 @@ describe("a unit of which the target takes a part", () => {
 
   it.effect("writes that part again when the transaction was aborted", () =>
     Effect.gen(function*() {
-      const world = makeWorld({ deliveries: [[three()]], binding: exactlyOnce, outcomes: [{ kind: "aborted", reason: "fenced" }], ...refusing })
+      const world = makeWorld({
+        deliveries: [[three()]],
+        binding: exactlyOnce,
+        outcomes: [{ kind: "aborted", reason: "fenced" }],
+        ...refusing
+      })
       yield* run(world, 5)
       const afterAbort = world.log.slice(world.log.indexOf("aborted") + 1)
       assert.include(afterAbort.join("; "), "write v0")

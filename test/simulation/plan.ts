@@ -59,6 +59,8 @@ export interface Plan {
   readonly patienceMs: number
   readonly snapshotEntries: number
   readonly sessionTimeoutMs: number
+  /** Deliveries after which the share group gives a record up: then repair has to find it. null: never. */
+  readonly deliveryLimit: number | null
   readonly requests: RequestFaults
   readonly times: FaultTimes
   readonly mutations: Mutations
@@ -130,6 +132,8 @@ export const makePlan = (options: PlanOptions): Plan => {
   const { mode, seed } = options
   const dice = new Dice(seed, "plan")
   const faultPhaseMs = dice.int(6_000, 16_000)
+  const limits = new Dice(seed, "delivery limit")
+  const repairs = mode === "share" && (options.binding ?? "ledger") === "ledger" && limits.chance(0.4)
   const draft = new Dice(seed, "draft").pick(["A", "B"] as const)
   const plan: Plan = {
     seed,
@@ -150,6 +154,7 @@ export const makePlan = (options: PlanOptions): Plan => {
     patienceMs: dice.int(300, 3_000),
     snapshotEntries: dice.pick([3, 8, 20, 1_000]),
     sessionTimeoutMs: dice.int(700, 2_500),
+    deliveryLimit: repairs ? limits.int(2, 4) : null,
     requests: requestsOf(dice),
     times: timesOf(dice, faultPhaseMs),
     mutations: options.mutations ?? {}

@@ -94,8 +94,8 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
     "share.record.lock.duration.ms": String(plan.lockMs),
     "share.heartbeat.interval.ms": "500",
     "share.session.timeout.ms": String(plan.sessionTimeoutMs),
-    // Far beyond what the broker would allow: giving up a record is not what is looked at here.
-    "share.delivery.count.limit": "1000000"
+    // Without repair far beyond what a broker would allow.
+    "share.delivery.count.limit": String(plan.deliveryLimit ?? 1_000_000)
   })
   const checker = new Checker({
     source,
@@ -104,6 +104,7 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
     targetTopic: TARGET_TOPIC,
     partitions: plan.partitions,
     group: GROUP,
+    deliveryLimit: plan.deliveryLimit ?? Infinity,
     ordered: plan.mode === "consumer",
     duplicatesAllowed: plan.binding === "at-least-once"
   })

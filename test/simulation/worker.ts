@@ -4,6 +4,8 @@ import type { Embedded } from "../../src/embedded/embedded.ts"
 import { runLane } from "../../src/mirror/lane.ts"
 import type { Source } from "../../src/mirror/delivery.ts"
 import type { LaneEvents } from "../../src/mirror/laneEvents.ts"
+import { makeFlowRepairs } from "../../src/mirror/repair/flowRepairs.ts"
+import { type Repairs, withRepairs } from "../../src/mirror/repair/repairs.ts"
 import { makeGroupSource } from "../../src/mirror/sources/groupSource.ts"
 import { makeShareSource } from "../../src/mirror/sources/shareSource.ts"
 import type { MakeMembership } from "../../src/group/membership.ts"
@@ -44,6 +46,15 @@ export interface WorkerParts {
 const CLIENT_SETTINGS = { "request.timeout.ms": "4000", "metadata.max.age.ms": "30000" }
 const RESTART_MS = 300
 const POLL_WAIT_MS = 300
+
+interface LaneParts {
+  readonly client: string
+  readonly n: number
+  readonly cluster: Cluster
+  readonly candidate: BindingCandidate
+  readonly gate: Gate
+  readonly repairs: Repairs | null
+}
 
 export const transactionalId = (worker: string, lane: string): string => `onceover-${FLOW}-${worker}-${lane}`
 
@@ -144,8 +155,19 @@ export class Worker {
       const source = yield* clientOf(this.#parts.source, client, gate, CLIENT_SETTINGS)
       const target = yield* clientOf(this.#parts.target, client, gate, CLIENT_SETTINGS)
       const candidate = this.#candidate(client, source, target)
-      const lanes = Array.from({ length: this.#parts.lanes }, (_, n) => this.#lane(client, n, source, candidate, gate))
-      yield* Effect.all(lanes, { concurrency: "unbounded", discard: true })
+      const repairs = this.#parts.plan.deliveryLimit === null ? null : yield* this.#repairs(client, source, target, candidate)
+      const lanes = Array.from({ length: this.#parts.lanes }, (_, n) => this.#lane({
+        client,
+        n,
+        cluster: source,
+        candidate,
+        gate,
+        repairs: n === 0 ? repairs : null
+      }))
+      yield* Effect.raceFirst(
+        Effect.all(lanes, { concurrency: "unbounded", discard: true }),
+        repairs?.run ?? Effect.never
+      )
     })
   }
 
@@ -176,7 +198,28 @@ export class Worker {
     })
   }
 
-  #lane(client: string, n: number, cluster: Cluster, candidate: BindingCandidate, gate: Gate) {
+  /** As a flow does it. */
+  #repairs(client: string, source: Cluster, target: Cluster, candidate: BindingCandidate) {
+    const { history, plan } = this.#parts
+    return Effect.gen(function*() {
+      if (candidate.ledger === undefined) return null
+      return yield* makeFlowRepairs({
+        source,
+        target,
+        ledger: yield* candidate.ledger,
+        flow: FLOW,
+        groupId: GROUP,
+        readCommitted: true,
+        fromEarliest: true,
+        topics: () => [{ source: TOPIC, sourceId: "", target: TARGET_TOPIC, partitions: plan.partitions }],
+        onRepaired: (records) => history.add(client, `has repaired ${records} record(s)`),
+        log: (level, message) => history.add(client, `${level}: ${message}`)
+      })
+    })
+  }
+
+  #lane(of: LaneParts) {
+    const { candidate, client, cluster, gate, n, repairs } = of
     const { plan } = this.#parts
     const name = `${client}/${n}`
     return Effect.scoped(Effect.gen({ self: this }, function*() {
@@ -187,7 +230,7 @@ export class Worker {
       // In this order, as a flow does it.
       const binding = yield* candidate.make({ name: String(n), member: () => source.member?.() ?? null })
       yield* runLane({
-        source,
+        source: repairs === null ? source : withRepairs(source, repairs),
         binding,
         placeOf: () => Effect.succeed({ ok: true, rules: { targetTopic: TARGET_TOPIC, chain: null, ordered } }),
         ensureOutput: () => Effect.succeed(null),

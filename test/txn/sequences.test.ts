@@ -150,7 +150,9 @@ describe("sequence numbers of a partition", () => {
   })
 
   it("in a transaction, numbers behind a refused batch are used again only where all of them were refused", () => {
-    const behind: ReadonlyArray<readonly [string, (sequences: PartitionSequences<string>, slot: Slot<string>) => void, string]> = [
+    const behind: ReadonlyArray<
+      readonly [string, (sequences: PartitionSequences<string>, slot: Slot<string>) => void, string]
+    > = [
       ["refused", (sequences, slot) => sequences.refused(slot), "send"],
       ["without an answer", (sequences, slot) => sequences.retry(slot, { maybeWritten: true }), "broken"],
       ["given up in flight", (sequences, slot) => sequences.drop(slot), "broken"],

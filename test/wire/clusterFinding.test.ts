@@ -71,8 +71,9 @@ describe("finding the cluster", () => {
         "request.timeout.ms": 30_000
       })
       yield* client.brokers
-      for (let i = 0; i < 10; i++)
+      for (let i = 0; i < 10; i++) {
         names.add((yield* client.request({ kind: "any" }, describeCluster, ASK, { purpose: `p${i}` })).clusterId)
+      }
       assert.deepStrictEqual([...names], ["alive"])
       assert.strictEqual(frozen.connections(), 1, "once it is known to be silent it is asked last")
     })).pipe(Random.withSeed("frozen")))
@@ -112,8 +113,9 @@ describe("versions", () => {
         const broker = yield* fakeBroker((request) => {
           if (request.key !== apiVersions.key) return scripted({})(request)
           asked.push(request.version)
-          if (request.version > 2)
+          if (request.version > 2) {
             return frame(request, apiVersions.response.encode(0, { errorCode: 35, apiKeys: listed }), false)
+          }
           return answer(request, apiVersions, { errorCode: 0, apiKeys: [{ apiKey: 3, minVersion: 0, maxVersion: 8 }] })
         })
         const client = yield* clientOf([broker])

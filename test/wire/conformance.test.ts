@@ -139,8 +139,9 @@ describe("hostile bytes", () => {
       }
     }
     for (const api of apis) {
-      for (const { message, version } of everyMessage(api))
+      for (const { message, version } of everyMessage(api)) {
         check(message.fields, version, version >= api.flexibleFrom, message.name)
+      }
     }
   })
 })
@@ -163,8 +164,9 @@ const changes = (
   if (field.tag !== null) {
     found.push(["tag", { ...field, tag: field.tag + 1 }], ["untagged", { ...field, tag: null, tagged: null }])
   }
-  if (field.versions.min > min || field.versions.max < range.max)
+  if (field.versions.min > min || field.versions.max < range.max) {
     found.push(["ignorable", { ...field, ignorable: !field.ignorable }])
+  }
   return found
 }
 const mutations = (
@@ -196,8 +198,9 @@ const mutations = (
       const live = { min: Math.max(range.min, field.versions.min), max: Math.min(range.max, field.versions.max) }
       const wrap = (struct: Fields): FieldType =>
         typeof field.type === "object" && "array" in field.type ? { array: { struct } } : { struct }
-      for (const [what, changed] of mutations(inner.struct, live, here))
+      for (const [what, changed] of mutations(inner.struct, live, here)) {
         found.push([what, put({ ...field, type: wrap(changed) })])
+      }
     }
     return found
   })
@@ -233,7 +236,7 @@ describe("the check itself can fail", () => {
         redefined(fetch, { ...rest, rackId: { ...rackId as Field<unknown>, type: "int16" } }, fetch.response.fields),
         kafka
       ),
-      'FetchRequest v11.rackId is int16, default ""; Kafka\'s is string, default ""'
+      "FetchRequest v11.rackId is int16, default \"\"; Kafka's is string, default \"\""
     )
   })
 

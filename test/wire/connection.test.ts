@@ -68,8 +68,9 @@ describe("a connection", () => {
       const errors = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.flip(ask(opened)), {
         concurrency: "unbounded"
       })
-      for (const error of errors)
+      for (const error of errors) {
         assert.deepInclude(error, { _tag: "ConnectionError", kind: "closed", outcome: "unknown" })
+      }
     })))
 
   it.live("that ends in the middle of an answer is a lost connection, with unknown outcome", () =>

@@ -14,8 +14,8 @@ describe("a JAAS line", () => {
 
   it("may hold quotes, backslashes and everything else in a password", () => {
     const cases: ReadonlyArray<readonly [string, string]> = [
-      [String.raw`"b\"c"`, 'b"c'],
-      [String.raw`'it"s'`, 'it"s'],
+      [String.raw`"b\"c"`, "b\"c"],
+      [String.raw`'it"s'`, "it\"s"],
       [String.raw`"a\\b"`, "a\\b"],
       [String.raw`"tab\tend"`, "tab\tend"],
       [String.raw`"\101\1012"`, "AA2"],
@@ -25,8 +25,9 @@ describe("a JAAS line", () => {
       [`"pässwörd ✓"`, "pässwörd ✓"],
       ["bare-word_1.x$", "bare-word_1.x$"]
     ]
-    for (const [written, meant] of cases)
+    for (const [written, meant] of cases) {
       assert.strictEqual(parseJaas(`${PLAIN} required password=${written};`).options["password"], meant, written)
+    }
   })
 
   it("may be spread over lines, with comments between", () => {

@@ -66,8 +66,9 @@ describe("the metadata cache", () => {
 
   it("learns a leader from another answer only when its epoch is newer", () => {
     const cache = cached(partition(0, 1, 5))
-    for (const wrong of [{ id: 2, epoch: 5 }, { id: 2, epoch: 4 }, { id: -1, epoch: 9 }])
+    for (const wrong of [{ id: 2, epoch: 5 }, { id: 2, epoch: 4 }, { id: -1, epoch: 9 }]) {
       cache.learnLeader("t", 0, wrong)
+    }
     assert.deepStrictEqual(leaders(cache), [[1, 5]])
     cache.learnLeader("t", 0, { id: 2, epoch: 6 })
     cache.learnLeader("t", 7, { id: 2, epoch: 6 })

@@ -40,8 +40,9 @@ describe("trying again", () => {
         String(code)
       )
     }
-    for (const kind of ["refused", "closed", "timeout", "resolve"] as const)
+    for (const kind of ["refused", "closed", "timeout", "resolve"] as const) {
       assert.isTrue(passesByItself(connection(kind)))
+    }
     for (const kind of ["tls", "authentication"] as const) assert.isFalse(passesByItself(connection(kind)))
     assert.isFalse(passesByItself(new ProtocolError({ what: "x" })))
     assert.isFalse(passesByItself(new UnsupportedError({ api: "x", what: "x" })))

@@ -25,8 +25,9 @@ const reply = (request: FakeRequest, authBytes: string, errorCode = 0) =>
 /** Runs the handshake; `authenticate` answers each SaslAuthenticate. */
 const saslServer = (authenticate: Handler): Handler => (request) => {
   if (request.key === apiVersions.key) return offer(request, [saslHandshake, saslAuthenticate])
-  if (request.key === saslHandshake.key)
+  if (request.key === saslHandshake.key) {
     return answer(request, saslHandshake, { errorCode: 0, mechanisms: ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"] })
+  }
   return authenticate(request)
 }
 
@@ -104,8 +105,9 @@ describe("SASL", () => {
   it.live("a mechanism that the listener does not offer is named", () =>
     Effect.gen(function*() {
       const error = yield* failure(SCRAM, (request) => {
-        if (request.key === saslHandshake.key)
+        if (request.key === saslHandshake.key) {
           return answer(request, saslHandshake, { errorCode: 33, mechanisms: ["PLAIN"] })
+        }
         return offer(request, [saslHandshake, saslAuthenticate])
       })
       assert.match(error.message, /does not offer SASL SCRAM-SHA-256.*sasl\.mechanism/)

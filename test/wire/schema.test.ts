@@ -209,8 +209,9 @@ describe("numbers, ids and texts are sent exactly or not at all", () => {
       [request({ n: int64("0+") }), [2 ** 53, -(2 ** 53), 1.5]]
     ]
     for (const [message, wrong] of cases) {
-      for (const n of wrong)
+      for (const n of wrong) {
         refused(() => hex(message, 0, { n }), /^TestRequest version 0: n is .*, not an integer from -?\d+ to \d+$/)
+      }
     }
   })
 

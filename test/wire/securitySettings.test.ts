@@ -198,7 +198,7 @@ describe("settings for librdkafka", () => {
         "security.protocol": "sasl_ssl",
         "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "a",
-        "sasl.password": 'b"c'
+        "sasl.password": "b\"c"
       }
     )
   })

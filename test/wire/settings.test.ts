@@ -111,7 +111,8 @@ describe("client settings", () => {
   })
 
   it("an address is a host and a port, nothing else", () => {
-    for (const wrong of ["", "a", ":1", "a:", "a:0", "a:65536", "a:b", "::1:9092", "a b:1", "a:1:2"])
+    for (const wrong of ["", "a", ":1", "a:", "a:0", "a:65536", "a:b", "::1:9092", "a b:1", "a:1:2"]) {
       assert.isNull(parseHostPort(wrong), wrong)
+    }
   })
 })

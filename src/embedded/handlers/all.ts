@@ -6,8 +6,18 @@ import { deleteGroupsHandler, describeGroupsHandler, listGroupsHandler } from ".
 import { heartbeatHandler, joinGroupHandler, leaveGroupHandler, syncGroupHandler } from "./groupMembers.ts"
 import { offsetCommitHandler, offsetFetchHandler, txnOffsetCommitHandler } from "./groupOffsets.ts"
 import { listOffsetsHandler, offsetForLeaderEpochHandler } from "./listOffsets.ts"
-import { createPartitionsHandler, createTopicsHandler, deleteRecordsHandler, deleteTopicsHandler } from "./topicAdmin.ts"
-import { describeProducersHandler, describeTransactionsHandler, listTransactionsHandler, writeTxnMarkersHandler } from "./transactionAdmin.ts"
+import {
+  createPartitionsHandler,
+  createTopicsHandler,
+  deleteRecordsHandler,
+  deleteTopicsHandler
+} from "./topicAdmin.ts"
+import {
+  describeProducersHandler,
+  describeTransactionsHandler,
+  listTransactionsHandler,
+  writeTxnMarkersHandler
+} from "./transactionAdmin.ts"
 import { fetchHandler } from "./fetch.ts"
 import { findCoordinatorHandler } from "./findCoordinator.ts"
 import type { Handler } from "./handler.ts"
@@ -16,8 +26,17 @@ import { produceHandler } from "./produce.ts"
 import { shareAcknowledgeHandler } from "./shareAcknowledge.ts"
 import { shareFetchHandler } from "./shareFetch.ts"
 import { shareGroupDescribeHandler, shareGroupHeartbeatHandler } from "./shareGroups.ts"
-import { alterShareGroupOffsetsHandler, deleteShareGroupOffsetsHandler, describeShareGroupOffsetsHandler } from "./shareOffsets.ts"
-import { addOffsetsToTxnHandler, addPartitionsToTxnHandler, endTxnHandler, initProducerIdHandler } from "./transactions.ts"
+import {
+  alterShareGroupOffsetsHandler,
+  deleteShareGroupOffsetsHandler,
+  describeShareGroupOffsetsHandler
+} from "./shareOffsets.ts"
+import {
+  addOffsetsToTxnHandler,
+  addPartitionsToTxnHandler,
+  endTxnHandler,
+  initProducerIdHandler
+} from "./transactions.ts"
 import { txnShareAcknowledgeAHandler, txnShareAcknowledgeBHandler } from "./txnShareAcknowledge.ts"
 
 const always: ReadonlyArray<Handler> = [

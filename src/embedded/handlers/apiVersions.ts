@@ -8,9 +8,17 @@ export const makeApiVersionsHandler = (offered: () => ReadonlyArray<Handler>): H
     const features = [...state.features].filter(([, feature]) => feature.level > 0)
     return {
       errorCode: code.NONE,
-      apiKeys: offered().map(({ api }) => ({ apiKey: api.key, minVersion: api.versions.min, maxVersion: api.versions.max }))
+      apiKeys: offered().map(({ api }) => ({
+        apiKey: api.key,
+        minVersion: api.versions.min,
+        maxVersion: api.versions.max
+      }))
         .sort((a, b) => a.apiKey - b.apiKey),
-      supportedFeatures: [...state.features].map(([name, { min, max }]) => ({ name, minVersion: min, maxVersion: max })),
+      supportedFeatures: [...state.features].map(([name, { min, max }]) => ({
+        name,
+        minVersion: min,
+        maxVersion: max
+      })),
       finalizedFeaturesEpoch: 1,
       finalizedFeatures: features.map(([name, { level }]) => ({ name, maxVersionLevel: level, minVersionLevel: level }))
     }

@@ -11,8 +11,14 @@ import { handler } from "./handler.ts"
 const SET_ON = { topic: 1, broker: 3, group: 8 } as const
 const DEFAULT = 5
 
-const resourceError = (state: ClusterState, kind: ResourceKind | null, name: string): { readonly errorCode: number; readonly errorMessage: string } | null => {
-  if (kind === null) return { errorCode: code.INVALID_REQUEST, errorMessage: "Settings of this kind are not known here" }
+const resourceError = (
+  state: ClusterState,
+  kind: ResourceKind | null,
+  name: string
+): { readonly errorCode: number; readonly errorMessage: string } | null => {
+  if (kind === null) {
+    return { errorCode: code.INVALID_REQUEST, errorMessage: "Settings of this kind are not known here" }
+  }
   if (kind === "topic" && !state.topics.has(name)) {
     return { errorCode: code.UNKNOWN_TOPIC_OR_PARTITION, errorMessage: `The topic '${name}' does not exist.` }
   }
@@ -41,8 +47,16 @@ export const describeConfigsHandler = handler(describeConfigs, ({ request, state
   results: request.resources.map(({ configurationKeys, resourceName, resourceType }) => {
     const kind = kindOf(resourceType)
     const error = resourceError(state, kind, resourceName)
-    if (error !== null || kind === null) return { resourceType, resourceName, configs: [], errorCode: 0, errorMessage: null, ...error }
-    return { resourceType, resourceName, errorCode: code.NONE, errorMessage: null, configs: describe(state, kind, resourceName, configurationKeys) }
+    if (error !== null || kind === null) {
+      return { resourceType, resourceName, configs: [], errorCode: 0, errorMessage: null, ...error }
+    }
+    return {
+      resourceType,
+      resourceName,
+      errorCode: code.NONE,
+      errorMessage: null,
+      configs: describe(state, kind, resourceName, configurationKeys)
+    }
   })
 }))
 
@@ -68,7 +82,13 @@ const changed = (before: string, { configOperation, value }: Change): string | u
   }
 }
 
-const alter = (state: ClusterState, kind: ResourceKind, name: string, changes: ReadonlyArray<Change>, validateOnly: boolean) => {
+const alter = (
+  state: ClusterState,
+  kind: ResourceKind,
+  name: string,
+  changes: ReadonlyArray<Change>,
+  validateOnly: boolean
+) => {
   const wrong = (errorMessage: string) => ({ errorCode: code.INVALID_CONFIG, errorMessage })
   const next = new Map(settingsOf(state, kind, name))
   for (const change of changes) {
@@ -92,7 +112,9 @@ export const incrementalAlterConfigsHandler = handler(incrementalAlterConfigs, (
   responses: request.resources.map(({ configs, resourceName, resourceType }) => {
     const kind = kindOf(resourceType)
     const error = resourceError(state, kind, resourceName)
-    if (error !== null || kind === null) return { resourceType, resourceName, errorCode: 0, errorMessage: null, ...error }
+    if (error !== null || kind === null) {
+      return { resourceType, resourceName, errorCode: 0, errorMessage: null, ...error }
+    }
     return { resourceType, resourceName, ...alter(state, kind, resourceName, configs, request.validateOnly) }
   })
 }))

@@ -6,10 +6,20 @@ import { handler } from "./handler.ts"
 
 const find = (state: ClusterState, keyType: number, key: string) => {
   const nowhere = { key, nodeId: -1, host: "", port: -1 }
-  if (keyType > 1) return { ...nowhere, errorCode: code.INVALID_REQUEST, errorMessage: "Only groups and transactional ids have a coordinator here" }
-  if (keyType === 0 && key === "") return { ...nowhere, errorCode: code.INVALID_GROUP_ID, errorMessage: "The group id is empty" }
+  if (keyType > 1) {
+    return {
+      ...nowhere,
+      errorCode: code.INVALID_REQUEST,
+      errorMessage: "Only groups and transactional ids have a coordinator here"
+    }
+  }
+  if (keyType === 0 && key === "") {
+    return { ...nowhere, errorCode: code.INVALID_GROUP_ID, errorMessage: "The group id is empty" }
+  }
   const broker = state.brokers.get(coordinatorOf(state, keyType === 0 ? "group" : "transaction", key))
-  if (broker === undefined) return { ...nowhere, errorCode: code.COORDINATOR_NOT_AVAILABLE, errorMessage: "No broker runs" }
+  if (broker === undefined) {
+    return { ...nowhere, errorCode: code.COORDINATOR_NOT_AVAILABLE, errorMessage: "No broker runs" }
+  }
   return { key, nodeId: broker.id, host: broker.host, port: broker.port, errorCode: code.NONE, errorMessage: null }
 }
 

@@ -53,10 +53,14 @@ const describe = (group: Group) => ({
 export const describeGroupsHandler = handler(describeGroups, ({ brokerId, request, state, version }) => ({
   groups: request.groups.map((groupId) => {
     const nothing = { groupId, protocolType: "", protocolData: "", members: [] }
-    if (coordinatorOf(state, "group", groupId) !== brokerId) return { ...nothing, groupState: "", errorCode: code.NOT_COORDINATOR }
+    if (coordinatorOf(state, "group", groupId) !== brokerId) {
+      return { ...nothing, groupState: "", errorCode: code.NOT_COORDINATOR }
+    }
     const group = state.groups.get(groupId)
     if (group !== undefined) return describe(group)
-    const errorMessage = state.shareGroups.has(groupId) ? `Group ${groupId} is not a classic group.` : `Group ${groupId} not found.`
+    const errorMessage = state.shareGroups.has(groupId)
+      ? `Group ${groupId} is not a classic group.`
+      : `Group ${groupId} not found.`
     return version >= 6
       ? { ...nothing, groupState: "Dead", errorCode: code.GROUP_ID_NOT_FOUND, errorMessage }
       : { ...nothing, groupState: "Dead", errorCode: code.NONE }

@@ -5,7 +5,15 @@ import { leaveGroup } from "../../wire/messages/leaveGroup.ts"
 import { syncGroup } from "../../wire/messages/syncGroup.ts"
 import type { Decoded } from "../../wire/schema.ts"
 import { code } from "../model/codes.ts"
-import { type Group, groupOf, type Member, memberError, prepareRebalance, removeMember, watchSession } from "../model/group.ts"
+import {
+  type Group,
+  groupOf,
+  type Member,
+  memberError,
+  prepareRebalance,
+  removeMember,
+  watchSession
+} from "../model/group.ts"
 import { numberOf } from "../model/settings.ts"
 import { type ClusterState, coordinatorOf, newUuid } from "../model/state.ts"
 import { answerOrWait, type Call, handler } from "./handler.ts"
@@ -18,13 +26,22 @@ const groupError = (state: ClusterState, brokerId: number, groupId: string): num
   return state.shareGroups.has(groupId) ? code.INCONSISTENT_GROUP_PROTOCOL : code.NONE
 }
 
-const joinFailed = (errorCode: number, memberId: string, version: number) =>
-  ({ errorCode, generationId: -1, protocolType: null, protocolName: version >= 7 ? null : "", leader: "", memberId, members: [] })
+const joinFailed = (errorCode: number, memberId: string, version: number) => ({
+  errorCode,
+  generationId: -1,
+  protocolType: null,
+  protocolName: version >= 7 ? null : "",
+  leader: "",
+  memberId,
+  members: []
+})
 
 const speaksAlike = (group: Group, request: Join): boolean => {
   if (group.members.size === 0) return true
   if (group.protocolType !== request.protocolType) return false
-  return request.protocols.some(({ name }) => [...group.members.values()].every((m) => m.protocols.some((p) => p.name === name)))
+  return request.protocols.some(({ name }) =>
+    [...group.members.values()].every((m) => m.protocols.some((p) => p.name === name))
+  )
 }
 
 const enrol = (call: Call<Join>, group: Group, memberId: string): Member => {
@@ -51,7 +68,8 @@ const enrol = (call: Call<Join>, group: Group, memberId: string): Member => {
 /** A follower that joins again with what it had is told the generation as it is; anything else rebalances. */
 const changes = (group: Group, member: Member, request: Join): boolean => {
   if (group.phase !== "Stable" && group.phase !== "CompletingRebalance") return true
-  const shown = (protocols: Member["protocols"]) => protocols.map((p) => `${p.name}:${p.metadata.toString("base64")}`).join()
+  const shown = (protocols: Member["protocols"]) =>
+    protocols.map((p) => `${p.name}:${p.metadata.toString("base64")}`).join()
   return member.id === group.leader || shown(member.protocols) !== shown(request.protocols)
 }
 
@@ -75,19 +93,28 @@ export const joinGroupHandler = handler(joinGroup, (call) => {
   if (error !== code.NONE) return joinFailed(error, request.memberId, version)
   const group = groupOf(state, request.groupId)
   const isNew = request.memberId === ""
-  const staticId = [...group.members.values()].find((m) => request.groupInstanceId !== null && m.instanceId === request.groupInstanceId)?.id
+  const staticId = [...group.members.values()].find((m) =>
+    request.groupInstanceId !== null && m.instanceId === request.groupInstanceId
+  )?.id
   const memberId = isNew ? staticId ?? `${connection.clientId}-${newUuid(state)}` : request.memberId
   if (isNew && version >= 4 && request.groupInstanceId === null) {
     group.pendingIds.add(memberId)
     return joinFailed(code.MEMBER_ID_REQUIRED, memberId, version)
   }
-  if (!isNew && !group.members.has(memberId) && !group.pendingIds.delete(memberId)) return joinFailed(code.UNKNOWN_MEMBER_ID, memberId, version)
+  if (!isNew && !group.members.has(memberId) && !group.pendingIds.delete(memberId)) {
+    return joinFailed(code.UNKNOWN_MEMBER_ID, memberId, version)
+  }
   if (!speaksAlike(group, request)) return joinFailed(code.INCONSISTENT_GROUP_PROTOCOL, memberId, version)
   const fresh = !group.members.has(memberId)
   const member = enrol(call, group, memberId)
   if (!fresh && !changes(group, member, request)) return joined(group, member, version)
   group.protocolType = request.protocolType
-  Object.assign(member, { protocols: request.protocols, joining: true, rebalanceTimeoutMs: Math.max(request.rebalanceTimeoutMs, 0), sessionTimeoutMs: request.sessionTimeoutMs })
+  Object.assign(member, {
+    protocols: request.protocols,
+    joining: true,
+    rebalanceTimeoutMs: Math.max(request.rebalanceTimeoutMs, 0),
+    sessionTimeoutMs: request.sessionTimeoutMs
+  })
   const wasEmpty = group.members.size === 1 && fresh
   const delayMs = wasEmpty ? numberOf(state, "broker", "", "group.initial.rebalance.delay.ms") : 0
   const generation = group.generation
@@ -125,7 +152,9 @@ export const syncGroupHandler = handler(syncGroup, ({ brokerId, nowMs, request, 
     assignment: member.assignment
   })
   return answerOrWait(nowMs, member.rebalanceTimeoutMs, (_now, last) => {
-    if (group.generation !== generation || group.phase === "PreparingRebalance") return failed(code.REBALANCE_IN_PROGRESS)
+    if (group.generation !== generation || group.phase === "PreparingRebalance") {
+      return failed(code.REBALANCE_IN_PROGRESS)
+    }
     if (group.phase === "Stable") return answer()
     return last ? failed(code.REBALANCE_IN_PROGRESS) : null
   })
@@ -147,11 +176,12 @@ export const leaveGroupHandler = handler(leaveGroup, ({ brokerId, nowMs, request
   const group = state.groups.get(request.groupId)
   const leaving = version >= 3 ? request.members : [{ memberId: request.memberId, groupInstanceId: null }]
   const members = leaving.map(({ groupInstanceId, memberId }) => {
-    const id = [...group?.members.values() ?? []].find((m) => m.id === memberId || (groupInstanceId !== null && m.instanceId === groupInstanceId))?.id
+    const id = [...group?.members.values() ?? []].find((m) =>
+      m.id === memberId || (groupInstanceId !== null && m.instanceId === groupInstanceId)
+    )?.id
     if (group === undefined || id === undefined) return { memberId, groupInstanceId, errorCode: code.UNKNOWN_MEMBER_ID }
     removeMember(state, group, id, nowMs)
     return { memberId, groupInstanceId, errorCode: code.NONE }
   })
   return version >= 3 ? { errorCode: code.NONE, members } : { errorCode: members[0]?.errorCode ?? code.NONE }
 })
-

@@ -38,7 +38,13 @@ export const listOffsetsHandler = handler(listOffsets, ({ brokerId, request, sta
       if (epoch !== code.NONE) return failed(epoch)
       const found = lookUp(led, timestamp, request.isolationLevel === 1)
       if (found === null) return failed(code.NONE)
-      return { partitionIndex, errorCode: code.NONE, timestamp: found.timestampMs, offset: found.offset, leaderEpoch: found.leaderEpoch }
+      return {
+        partitionIndex,
+        errorCode: code.NONE,
+        timestamp: found.timestampMs,
+        offset: found.offset,
+        leaderEpoch: found.leaderEpoch
+      }
     })
   }))
 }))

@@ -26,8 +26,13 @@ const described = (state: ClusterState, topic: Topic) => ({
   })
 })
 
-const absent = (errorCode: number, name: string | null, topicId: string) =>
-  ({ errorCode, name, topicId, isInternal: false, partitions: [] })
+const absent = (errorCode: number, name: string | null, topicId: string) => ({
+  errorCode,
+  name,
+  topicId,
+  isInternal: false,
+  partitions: []
+})
 
 const byName = (state: ClusterState, name: string, mayCreate: boolean) => {
   const known = state.topics.get(name)
@@ -51,6 +56,8 @@ export const metadataHandler = handler(metadata, ({ request, state, version }) =
     controllerId: controllerId(state),
     topics: all
       ? [...state.topics.values()].map((topic) => described(state, topic))
-      : (request.topics ?? []).map((topic) => topic.name === null ? byId(state, topic.topicId) : byName(state, topic.name, mayCreate))
+      : (request.topics ?? []).map((topic) =>
+        topic.name === null ? byId(state, topic.topicId) : byName(state, topic.name, mayCreate)
+      )
   }
 })

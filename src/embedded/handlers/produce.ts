@@ -27,7 +27,11 @@ interface Written {
   readonly baseOffset: number
   readonly errorMessage: string | null
 }
-const failed = (errorCode: number, errorMessage: string | null = null): Written => ({ errorCode, baseOffset: -1, errorMessage })
+const failed = (errorCode: number, errorMessage: string | null = null): Written => ({
+  errorCode,
+  baseOffset: -1,
+  errorMessage
+})
 
 /** The coordinator's word, in the codes that a producer of this version may get. */
 const shown = (errorCode: number, version: number): number => {
@@ -77,7 +81,9 @@ const append = (call: Request, topic: Topic, partition: Partition, batch: BatchV
       firstSequence: batch.baseSequence,
       recordSpan: batch.lastOffsetDelta + 1
     })
-    if (verdict.kind === "duplicate") return { errorCode: code.NONE, baseOffset: verdict.baseOffset, errorMessage: null }
+    if (verdict.kind === "duplicate") {
+      return { errorCode: code.NONE, baseOffset: verdict.baseOffset, errorMessage: null }
+    }
     if (verdict.kind === "refused") return failed(verdict.code)
     if (entry === undefined && batch.isTransactional && version >= IMPLICIT_ADD_FROM && batch.baseSequence !== 0) {
       return failed(code.OUT_OF_ORDER_SEQUENCE_NUMBER)
@@ -98,7 +104,9 @@ const write = (call: Request, topic: Topic, partition: Partition, records: Buffe
   if (request.acks === -1 && !enoughReplicas(state, topic, partition)) return failed(code.NOT_ENOUGH_REPLICAS)
   const checked = checkBatch(records, numberOf(state, "topic", topic.name, "max.message.bytes"))
   if (!checked.ok) return failed(checked.code, checked.message)
-  if (checked.batch.isTransactional && request.transactionalId === null) return failed(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+  if (checked.batch.isTransactional && request.transactionalId === null) {
+    return failed(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+  }
   const keys = keysError(state, topic, checked.batch)
   if (keys !== code.NONE) return failed(keys, "One or more records have been rejected: a compacted topic needs keys")
   return append(call, topic, partition, checked.batch)
@@ -116,8 +124,14 @@ const answerFor = (call: Request, topic: Topic | undefined, index: number, recor
   }
   const written = write(call, topic as Topic, led, records)
   const appended = written.errorCode === code.NONE
-  const byBroker = appended && settingOf(state, "topic", (topic as Topic).name, "message.timestamp.type") === "LogAppendTime"
-  return { index, ...written, logAppendTimeMs: byBroker ? nowMs : -1, logStartOffset: appended ? led.log.startOffset : -1 }
+  const byBroker = appended &&
+    settingOf(state, "topic", (topic as Topic).name, "message.timestamp.type") === "LogAppendTime"
+  return {
+    index,
+    ...written,
+    logAppendTimeMs: byBroker ? nowMs : -1,
+    logStartOffset: appended ? led.log.startOffset : -1
+  }
 }
 
 export const produceHandler = handler(produce, (call) => {

@@ -6,8 +6,12 @@ import { handler } from "./handler.ts"
 import { endpointsOf } from "./leaders.ts"
 import { applyAcks, byTopic, leaderHint, lockMsOf } from "./shareAcks.ts"
 
-const failed = (errorCode: number, errorMessage: string | null = null) =>
-  ({ errorCode, errorMessage, responses: [], nodeEndpoints: [] })
+const failed = (errorCode: number, errorMessage: string | null = null) => ({
+  errorCode,
+  errorMessage,
+  responses: [],
+  nodeEndpoints: []
+})
 
 export const shareAcknowledgeHandler = handler(shareAcknowledge, ({ brokerId, nowMs, request, state, version }) => {
   const [groupId, memberId, epoch] = [request.groupId ?? "", request.memberId ?? "", request.shareSessionEpoch]
@@ -25,9 +29,11 @@ export const shareAcknowledgeHandler = handler(shareAcknowledge, ({ brokerId, no
   return {
     errorCode: code.NONE,
     acquisitionLockTimeoutMs: lockMsOf(state, groupId),
-    responses: byTopic(acked.map(({ errorCode, errorMessage, leader, partition, topicId }) =>
-      [topicId, { partitionIndex: partition, errorCode, errorMessage, currentLeader: leaderHint(leader) }] as const
-    )),
+    responses: byTopic(
+      acked.map(({ errorCode, errorMessage, leader, partition, topicId }) =>
+        [topicId, { partitionIndex: partition, errorCode, errorMessage, currentLeader: leaderHint(leader) }] as const
+      )
+    ),
     nodeEndpoints: acked.some((a) => a.leader !== null) ? endpointsOf(state) : []
   }
 })

@@ -16,7 +16,9 @@ export interface AckedPartition {
 
 export interface AckTopic {
   readonly topicId: string
-  readonly partitions: ReadonlyArray<{ readonly partitionIndex: number; readonly acknowledgementBatches: ReadonlyArray<AckBatch> }>
+  readonly partitions: ReadonlyArray<
+    { readonly partitionIndex: number; readonly acknowledgementBatches: ReadonlyArray<AckBatch> }
+  >
 }
 
 export interface AckRequest {
@@ -47,29 +49,48 @@ export const batchesError = (batches: ReadonlyArray<AckBatch>, highestType: numb
 export const lockMsOf = (state: ClusterState, groupId: string): number =>
   numberOf(state, "group", groupId, "share.record.lock.duration.ms")
 
-const applyTo = (state: ClusterState, request: AckRequest, topicId: string, partition: Partition, batches: ReadonlyArray<AckBatch>) => {
+const applyTo = (
+  state: ClusterState,
+  request: AckRequest,
+  topicId: string,
+  partition: Partition,
+  batches: ReadonlyArray<AckBatch>
+) => {
   const { groupId, memberId, nowMs } = request
   const shared = shareGroupOf(state, groupId).partitions.get(sharePartitionKey(topicId, partition.index))
   if (shared === undefined) return code.UNKNOWN_TOPIC_OR_PARTITION
   const renews = batches.some((batch) => batch.acknowledgeTypes.includes(ack.renew))
-  if (renews && settingOf(state, "group", groupId, "share.renew.acknowledge.enable") !== "true") return code.INVALID_RECORD_STATE
+  if (renews && settingOf(state, "group", groupId, "share.renew.acknowledge.enable") !== "true") {
+    return code.INVALID_RECORD_STATE
+  }
   const untilMs = nowMs + lockMsOf(state, groupId)
   const error = acknowledge(shared, memberId, batches, deliveryLimit(state, groupId), untilMs)
   if (renews && error === code.NONE) watchLocks(state, groupId, shared, untilMs)
   return error
 }
 
-export const applyAcks = (state: ClusterState, request: AckRequest, topics: ReadonlyArray<AckTopic>): ReadonlyArray<AckedPartition> =>
+export const applyAcks = (
+  state: ClusterState,
+  request: AckRequest,
+  topics: ReadonlyArray<AckTopic>
+): ReadonlyArray<AckedPartition> =>
   topics.flatMap(({ partitions, topicId }) =>
     partitions.filter(({ acknowledgementBatches }) => acknowledgementBatches.length > 0).map(
       ({ acknowledgementBatches, partitionIndex }): AckedPartition => {
-        const answer = (errorCode: number, errorMessage: string | null = null, leader: Partition | null = null) =>
-          ({ topicId, partition: partitionIndex, errorCode, errorMessage, leader })
+        const answer = (errorCode: number, errorMessage: string | null = null, leader: Partition | null = null) => ({
+          topicId,
+          partition: partitionIndex,
+          errorCode,
+          errorMessage,
+          leader
+        })
         const wrong = batchesError(acknowledgementBatches, request.renewing ? ack.renew : ack.reject)
         if (wrong !== null) return answer(code.INVALID_REQUEST, wrong)
         const topic = state.topicsById.get(topicId)
         const partition = topic?.partitions[partitionIndex]
-        if (partition === undefined) return answer(topic === undefined ? code.UNKNOWN_TOPIC_ID : code.UNKNOWN_TOPIC_OR_PARTITION)
+        if (partition === undefined) {
+          return answer(topic === undefined ? code.UNKNOWN_TOPIC_ID : code.UNKNOWN_TOPIC_OR_PARTITION)
+        }
         if (partition.leader !== request.brokerId) return answer(code.NOT_LEADER_OR_FOLLOWER, null, partition)
         return answer(applyTo(state, request, topicId, partition, acknowledgementBatches))
       }
@@ -88,4 +109,6 @@ export const byTopic = <P>(entries: ReadonlyArray<readonly [topicId: string, par
 }
 
 export const leaderHint = (partition: Partition | null) =>
-  partition === null ? { leaderId: -1, leaderEpoch: -1 } : { leaderId: partition.leader, leaderEpoch: partition.leaderEpoch }
+  partition === null
+    ? { leaderId: -1, leaderEpoch: -1 }
+    : { leaderId: partition.leader, leaderEpoch: partition.leaderEpoch }

@@ -6,11 +6,34 @@
 import { shareFetch } from "../../wire/messages/shareFetch.ts"
 import type { Decoded } from "../../wire/schema.ts"
 import { code } from "../model/codes.ts"
-import { abortedBetween, batchesBetween, bytesOf, type Log, lastStableOffset, readBatches, type StoredBatch } from "../model/partitionLog.ts"
+import {
+  abortedBetween,
+  batchesBetween,
+  bytesOf,
+  type Log,
+  lastStableOffset,
+  readBatches,
+  type StoredBatch
+} from "../model/partitionLog.ts"
 import { numberOf, settingOf } from "../model/settings.ts"
 import { type ShareGroup, shareGroupOf, sharePartitionKey, sharePartitionOf, watchLocks } from "../model/shareGroup.ts"
-import { acquire, type AcquiredRange, type Deliverable, firstAvailable, followLogStart } from "../model/sharePartition.ts"
-import { addToSession, bumpSession, closeSession, openSession, type SessionPartition, sessionError, sessionOf, type ShareSession } from "../model/shareSession.ts"
+import {
+  acquire,
+  type AcquiredRange,
+  type Deliverable,
+  firstAvailable,
+  followLogStart
+} from "../model/sharePartition.ts"
+import {
+  addToSession,
+  bumpSession,
+  closeSession,
+  openSession,
+  type SessionPartition,
+  sessionError,
+  sessionOf,
+  type ShareSession
+} from "../model/shareSession.ts"
 import type { Partition } from "../model/state.ts"
 import { answerOrWait, type Call, handler } from "./handler.ts"
 import { endpointsOf } from "./leaders.ts"
@@ -33,9 +56,19 @@ const refused = (errorCode: number, leader: Partition | null = null): Entry => (
 /** A batch of a transaction that was aborted: its records must not be delivered under read_committed. */
 const inAborted = (log: Log, batch: StoredBatch): boolean =>
   batch.view.isTransactional && !batch.view.isControl &&
-  abortedBetween(log, batch.base, batch.last + 1).some((aborted) => aborted.producerId === batch.view.producerId && aborted.firstOffset <= batch.base)
+  abortedBetween(log, batch.base, batch.last + 1).some((aborted) =>
+    aborted.producerId === batch.view.producerId && aborted.firstOffset <= batch.base
+  )
 
-const acquireFrom = (call: Request, group: ShareGroup, topicId: string, partition: Partition, maxRecords: number, maxBytes: number, nowMs: number): Entry => {
+const acquireFrom = (
+  call: Request,
+  group: ShareGroup,
+  topicId: string,
+  partition: Partition,
+  maxRecords: number,
+  maxBytes: number,
+  nowMs: number
+): Entry => {
   const { request, state } = call
   const { log } = partition
   const shared = sharePartitionOf(state, group, topicId, partition, nowMs)
@@ -43,7 +76,11 @@ const acquireFrom = (call: Request, group: ShareGroup, topicId: string, partitio
   const committed = settingOf(state, "group", group.id, "share.isolation.level") === "read_committed"
   const limit = committed ? lastStableOffset(log) : log.endOffset
   const read = readBatches(log, firstAvailable(shared), limit, maxBytes, true)
-  const deliverable = read.map((batch): Deliverable => ({ base: batch.base, last: batch.last, aborted: committed && inAborted(log, batch) }))
+  const deliverable = read.map((batch): Deliverable => ({
+    base: batch.base,
+    last: batch.last,
+    aborted: committed && inAborted(log, batch)
+  }))
   const lockUntilMs = nowMs + lockMsOf(state, group.id)
   const acquired = acquire(shared, deliverable, {
     member: request.memberId ?? "",
@@ -55,11 +92,14 @@ const acquireFrom = (call: Request, group: ShareGroup, topicId: string, partitio
   })
   if (acquired.length === 0) return nothing
   watchLocks(state, group.id, shared, lockUntilMs)
-  const records = bytesOf(batchesBetween(log, (acquired[0] as AcquiredRange).firstOffset, (acquired.at(-1) as AcquiredRange).lastOffset))
+  const records = bytesOf(
+    batchesBetween(log, (acquired[0] as AcquiredRange).firstOffset, (acquired.at(-1) as AcquiredRange).lastOffset)
+  )
   return { ...nothing, records, acquired }
 }
 
-const recordsIn = (entry: Entry): number => entry.acquired.reduce((sum, range) => sum + range.lastOffset - range.firstOffset + 1, 0)
+const recordsIn = (entry: Entry): number =>
+  entry.acquired.reduce((sum, range) => sum + range.lastOffset - range.firstOffset + 1, 0)
 
 /** The session's partitions, beginning with another one each time. */
 const rotated = (session: ShareSession): ReadonlyArray<readonly [string, SessionPartition]> => {
@@ -77,10 +117,19 @@ const readSession = (call: Request, session: ShareSession, nowMs: number): Reado
   for (const [key, { partition: index, topicId }] of rotated(session)) {
     const topic = state.topicsById.get(topicId)
     const partition = topic?.partitions[index]
-    if (partition === undefined) entries.set(key, refused(topic === undefined ? code.UNKNOWN_TOPIC_ID : code.UNKNOWN_TOPIC_OR_PARTITION))
-    else if (partition.leader !== brokerId) entries.set(key, refused(code.NOT_LEADER_OR_FOLLOWER, partition))
+    if (partition === undefined) {
+      entries.set(key, refused(topic === undefined ? code.UNKNOWN_TOPIC_ID : code.UNKNOWN_TOPIC_OR_PARTITION))
+    } else if (partition.leader !== brokerId) entries.set(key, refused(code.NOT_LEADER_OR_FOLLOWER, partition))
     else if (records < request.maxRecords && bytes < request.maxBytes) {
-      const entry = acquireFrom(call, group, topicId, partition, request.maxRecords - records, request.maxBytes - bytes, nowMs)
+      const entry = acquireFrom(
+        call,
+        group,
+        topicId,
+        partition,
+        request.maxRecords - records,
+        request.maxBytes - bytes,
+        nowMs
+      )
       entries.set(key, entry)
       records += recordsIn(entry)
       bytes += entry.records.length
@@ -89,13 +138,20 @@ const readSession = (call: Request, session: ShareSession, nowMs: number): Reado
   return entries
 }
 
-const respond = (call: Request, session: ShareSession | null, entries: ReadonlyMap<string, Entry>, acked: ReadonlyArray<AckedPartition>) => {
+const respond = (
+  call: Request,
+  session: ShareSession | null,
+  entries: ReadonlyMap<string, Entry>,
+  acked: ReadonlyArray<AckedPartition>
+) => {
   const { request, state } = call
   const acks = new Map(acked.map((a) => [sharePartitionKey(a.topicId, a.partition), a]))
   const wanted = new Map<string, { readonly topicId: string; readonly partition: number }>(acks)
   for (const [key, place] of session?.partitions ?? []) {
     const entry = entries.get(key)
-    if (place.fresh || (entry !== undefined && (entry.errorCode !== code.NONE || entry.acquired.length > 0))) wanted.set(key, place)
+    if (place.fresh || (entry !== undefined && (entry.errorCode !== code.NONE || entry.acquired.length > 0))) {
+      wanted.set(key, place)
+    }
     place.fresh = entry !== undefined && entry.errorCode !== code.NONE
   }
   let moved = false
@@ -122,14 +178,23 @@ const respond = (call: Request, session: ShareSession | null, entries: ReadonlyM
   }
 }
 
-const failed = (errorCode: number, errorMessage: string | null = null) =>
-  ({ throttleTimeMs: 0, errorCode, errorMessage, acquisitionLockTimeoutMs: 0, responses: [], nodeEndpoints: [] })
+const failed = (errorCode: number, errorMessage: string | null = null) => ({
+  throttleTimeMs: 0,
+  errorCode,
+  errorMessage,
+  acquisitionLockTimeoutMs: 0,
+  responses: [],
+  nodeEndpoints: []
+})
 
 const requestError = ({ request, version }: Request): string | null => {
   if (request.groupId === null || request.groupId === "") return "There is no group id"
-  if (request.memberId === null || request.memberId === "" || request.memberId.length > 36) return "The member id is not valid"
+  if (request.memberId === null || request.memberId === "" || request.memberId.length > 36) {
+    return "The member id is not valid"
+  }
   if (!(version >= 2 && request.isRenewAck)) return null
-  const fetches = request.maxBytes !== 0 || request.minBytes !== 0 || request.maxRecords !== 0 || request.maxWaitMs !== 0
+  const fetches = request.maxBytes !== 0 || request.minBytes !== 0 || request.maxRecords !== 0 ||
+    request.maxWaitMs !== 0
   return fetches ? "A renewal must not fetch: its limits have to be 0" : null
 }
 
@@ -150,7 +215,9 @@ const enter = (call: Request): ShareSession | number => {
     if (error !== code.NONE || session === undefined) return error
     bumpSession(session)
   }
-  for (const topic of request.topics) for (const { partitionIndex } of topic.partitions) addToSession(session, topic.topicId, partitionIndex)
+  for (const topic of request.topics) {
+    for (const { partitionIndex } of topic.partitions) addToSession(session, topic.topicId, partitionIndex)
+  }
   for (const topic of request.forgottenTopicsData) {
     for (const partition of topic.partitions) session.partitions.delete(sharePartitionKey(topic.topicId, partition))
   }

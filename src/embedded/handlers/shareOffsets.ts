@@ -22,7 +22,11 @@ const describePartition = (group: ShareGroup, topic: Topic | undefined, partitio
 }
 
 /** Null: all that the group has read. */
-const askedTopics = (state: ClusterState, group: ShareGroup, topics: ReadonlyArray<{ readonly topicName: string; readonly partitions: ReadonlyArray<number> }> | null) => {
+const askedTopics = (
+  state: ClusterState,
+  group: ShareGroup,
+  topics: ReadonlyArray<{ readonly topicName: string; readonly partitions: ReadonlyArray<number> }> | null
+) => {
   if (topics !== null) return topics
   const known = new Map<string, Array<number>>()
   for (const key of group.partitions.keys()) {
@@ -36,13 +40,19 @@ const askedTopics = (state: ClusterState, group: ShareGroup, topics: ReadonlyArr
 export const describeShareGroupOffsetsHandler = handler(describeShareGroupOffsets, ({ brokerId, request, state }) => ({
   groups: request.groups.map(({ groupId, topics }) => {
     const group = state.shareGroups.get(groupId)
-    if (coordinatorOf(state, "group", groupId) !== brokerId) return { groupId, topics: [], errorCode: code.NOT_COORDINATOR }
+    if (coordinatorOf(state, "group", groupId) !== brokerId) {
+      return { groupId, topics: [], errorCode: code.NOT_COORDINATOR }
+    }
     if (group === undefined) {
       return { groupId, topics: [], errorCode: code.GROUP_ID_NOT_FOUND, errorMessage: `Group ${groupId} not found.` }
     }
     const described = askedTopics(state, group, topics).map(({ partitions, topicName }) => {
       const topic = state.topics.get(topicName)
-      return { topicName, topicId: topic?.id ?? ZERO_UUID, partitions: partitions.map((partition) => describePartition(group, topic, partition)) }
+      return {
+        topicName,
+        topicId: topic?.id ?? ZERO_UUID,
+        partitions: partitions.map((partition) => describePartition(group, topic, partition))
+      }
     })
     return { groupId, topics: described, errorCode: code.NONE }
   })
@@ -61,7 +71,9 @@ export const alterShareGroupOffsetsHandler = handler(alterShareGroupOffsets, ({ 
       topicName,
       topicId: topic?.id ?? ZERO_UUID,
       partitions: partitions.map(({ partitionIndex, startOffset }) => {
-        if (topic?.partitions[partitionIndex] === undefined) return { partitionIndex, errorCode: code.UNKNOWN_TOPIC_OR_PARTITION }
+        if (topic?.partitions[partitionIndex] === undefined) {
+          return { partitionIndex, errorCode: code.UNKNOWN_TOPIC_OR_PARTITION }
+        }
         group.partitions.set(sharePartitionKey(topic.id, partitionIndex), newSharePartition(startOffset, startOffset))
         return { partitionIndex, errorCode: code.NONE }
       })

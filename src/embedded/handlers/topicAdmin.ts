@@ -37,10 +37,16 @@ const creationError = (state: ClusterState, topic: Creatable): Refusal | null =>
   }
   const running = runningBrokers(state).length
   if (topic.replicationFactor > running) {
-    return no(code.INVALID_REPLICATION_FACTOR, `Unable to replicate the partition ${topic.replicationFactor} time(s): only ${running} broker(s) are registered.`)
+    return no(
+      code.INVALID_REPLICATION_FACTOR,
+      `Unable to replicate the partition ${topic.replicationFactor} time(s): only ${running} broker(s) are registered.`
+    )
   }
   if (topic.assignments.length === 0 && topic.replicationFactor !== -1 && topic.replicationFactor <= 0) {
-    return no(code.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 to use the default value.")
+    return no(
+      code.INVALID_REPLICATION_FACTOR,
+      "Replication factor must be larger than 0, or -1 to use the default value."
+    )
   }
   return settingError(topic.configs)
 }
@@ -48,25 +54,37 @@ const creationError = (state: ClusterState, topic: Creatable): Refusal | null =>
 const create = (state: ClusterState, asked: Creatable, validateOnly: boolean) => {
   const refusal = creationError(state, asked)
   if (refusal !== null) return { name: asked.name, topicId: ZERO_UUID, ...refusal }
-  const count = asked.assignments.length || (asked.numPartitions === -1 ? numberOf(state, "broker", "", "num.partitions") : asked.numPartitions)
-  const factor = asked.replicationFactor === -1 ? numberOf(state, "broker", "", "default.replication.factor") : asked.replicationFactor
-  const answer = { name: asked.name, errorCode: code.NONE, errorMessage: null, numPartitions: count, replicationFactor: asked.assignments[0]?.brokerIds.length ?? factor }
+  const count = asked.assignments.length ||
+    (asked.numPartitions === -1 ? numberOf(state, "broker", "", "num.partitions") : asked.numPartitions)
+  const factor = asked.replicationFactor === -1
+    ? numberOf(state, "broker", "", "default.replication.factor")
+    : asked.replicationFactor
+  const answer = {
+    name: asked.name,
+    errorCode: code.NONE,
+    errorMessage: null,
+    numPartitions: count,
+    replicationFactor: asked.assignments[0]?.brokerIds.length ?? factor
+  }
   if (validateOnly) return { ...answer, topicId: ZERO_UUID }
   const topic = createTopic(state, asked.name, count, factor)
   for (const { brokerIds, partitionIndex } of asked.assignments) {
     const partition = topic.partitions[partitionIndex]
     if (partition !== undefined) Object.assign(partition, { replicas: brokerIds, leader: brokerIds[0] ?? -1 })
   }
-  for (const { name, value } of asked.configs) if (value !== null) settingsOf(state, "topic", topic.name).set(name, value)
+  for (const { name, value } of asked.configs) {
+    if (value !== null) settingsOf(state, "topic", topic.name).set(name, value)
+  }
   return { ...answer, topicId: topic.id }
 }
 
 export const createTopicsHandler = handler(createTopics, ({ request, state }) => {
   const twice = new Set(request.topics.map((t) => t.name).filter((name, i, all) => all.indexOf(name) !== i))
   return {
-    topics: request.topics.map((topic) => twice.has(topic.name)
-      ? { name: topic.name, ...no(code.INVALID_REQUEST, "Duplicate topic name.") }
-      : create(state, topic, request.validateOnly)
+    topics: request.topics.map((topic) =>
+      twice.has(topic.name)
+        ? { name: topic.name, ...no(code.INVALID_REQUEST, "Duplicate topic name.") }
+        : create(state, topic, request.validateOnly)
     )
   }
 })
@@ -74,7 +92,13 @@ export const createTopicsHandler = handler(createTopics, ({ request, state }) =>
 export const createPartitionsHandler = handler(createPartitions, ({ request, state }) => ({
   results: request.topics.map(({ count, name }) => {
     const topic = state.topics.get(name)
-    if (topic === undefined) return { name, errorCode: code.UNKNOWN_TOPIC_OR_PARTITION, errorMessage: "This server does not host this topic-partition." }
+    if (topic === undefined) {
+      return {
+        name,
+        errorCode: code.UNKNOWN_TOPIC_OR_PARTITION,
+        errorMessage: "This server does not host this topic-partition."
+      }
+    }
     const now = topic.partitions.length
     if (count <= now) {
       const errorMessage = count === now

@@ -13,15 +13,27 @@ import { handler } from "./handler.ts"
 const topicsIn = (transaction: Transaction) => {
   const topics = new Map<string, Array<number>>()
   for (const participant of transaction.participants.values()) {
-    if (participant.kind === "partition") topics.set(participant.topic, [...topics.get(participant.topic) ?? [], participant.partition])
+    if (participant.kind === "partition") {
+      topics.set(participant.topic, [...topics.get(participant.topic) ?? [], participant.partition])
+    }
   }
   return [...topics].map(([topic, partitions]) => ({ topic, partitions }))
 }
 
 export const describeTransactionsHandler = handler(describeTransactions, ({ brokerId, request, state }) => ({
   transactionStates: request.transactionalIds.map((transactionalId) => {
-    const nothing = { transactionalId, transactionState: "", transactionTimeoutMs: 0, transactionStartTimeMs: 0, producerId: 0, producerEpoch: 0, topics: [] }
-    if (coordinatorOf(state, "transaction", transactionalId) !== brokerId) return { ...nothing, errorCode: code.NOT_COORDINATOR }
+    const nothing = {
+      transactionalId,
+      transactionState: "",
+      transactionTimeoutMs: 0,
+      transactionStartTimeMs: 0,
+      producerId: 0,
+      producerEpoch: 0,
+      topics: []
+    }
+    if (coordinatorOf(state, "transaction", transactionalId) !== brokerId) {
+      return { ...nothing, errorCode: code.NOT_COORDINATOR }
+    }
     const transaction = state.transactions.get(transactionalId)
     if (transaction === undefined) return { ...nothing, errorCode: code.TRANSACTIONAL_ID_NOT_FOUND }
     return {
@@ -38,7 +50,9 @@ export const describeTransactionsHandler = handler(describeTransactions, ({ brok
 }))
 
 export const listTransactionsHandler = handler(listTransactions, ({ brokerId, nowMs, request, state }) => {
-  const pattern = request.transactionalIdPattern === null || request.transactionalIdPattern === "" ? null : new RegExp(`^(?:${request.transactionalIdPattern})$`)
+  const pattern = request.transactionalIdPattern === null || request.transactionalIdPattern === ""
+    ? null
+    : new RegExp(`^(?:${request.transactionalIdPattern})$`)
   const wanted = [...state.transactions.values()].filter((t) =>
     coordinatorOf(state, "transaction", t.id) === brokerId &&
     (request.stateFilters.length === 0 || request.stateFilters.includes(t.phase)) &&
@@ -49,7 +63,11 @@ export const listTransactionsHandler = handler(listTransactions, ({ brokerId, no
   return {
     errorCode: code.NONE,
     unknownStateFilters: [],
-    transactionStates: wanted.map((t) => ({ transactionalId: t.id, producerId: t.producerId, transactionState: t.phase }))
+    transactionStates: wanted.map((t) => ({
+      transactionalId: t.id,
+      producerId: t.producerId,
+      transactionState: t.phase
+    }))
   }
 })
 

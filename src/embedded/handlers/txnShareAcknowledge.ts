@@ -4,7 +4,13 @@
  * Order of checks as the drafts have it: the feature, the ids, the member and its epoch, the transaction, and then
  * each partition's records.
  */
-import { SHARE_FEATURE, SHARE_VERSION, TRANSACTIONAL_ACKNOWLEDGE_TYPES, txnShareAcknowledgeA, txnShareAcknowledgeB } from "../../wire/kip1289.ts"
+import {
+  SHARE_FEATURE,
+  SHARE_VERSION,
+  TRANSACTIONAL_ACKNOWLEDGE_TYPES,
+  txnShareAcknowledgeA,
+  txnShareAcknowledgeB
+} from "../../wire/kip1289.ts"
 import { code } from "../model/codes.ts"
 import { sharePartitionKey } from "../model/shareGroup.ts"
 import { type AckBatch, stagePending } from "../model/sharePartition.ts"
@@ -28,7 +34,9 @@ interface AskedTopic {
 
 const callerError = ({ request, state }: Call<Common>): number => {
   if ((state.features.get(SHARE_FEATURE)?.level ?? 0) < SHARE_VERSION) return code.UNSUPPORTED_VERSION
-  if (request.groupId === "" || request.memberId === "" || (request.transactionalId ?? "") === "") return code.INVALID_REQUEST
+  if (request.groupId === "" || request.memberId === "" || (request.transactionalId ?? "") === "") {
+    return code.INVALID_REQUEST
+  }
   const group = state.shareGroups.get(request.groupId)
   if (group === undefined) return code.GROUP_ID_NOT_FOUND
   const member = group.members.get(request.memberId)
@@ -39,21 +47,39 @@ const callerError = ({ request, state }: Call<Common>): number => {
 /** The participants of a transaction are the parts of the group's state, one a partition. */
 const joinTransaction = ({ nowMs, request, state }: Call<Common>, topics: ReadonlyArray<AskedTopic>): number => {
   const participants = topics.flatMap(({ partitions, topicId }) =>
-    partitions.map(({ partitionIndex }): Participant => ({ kind: "share", groupId: request.groupId, topicId, partition: partitionIndex }))
+    partitions.map(({ partitionIndex }): Participant => ({
+      kind: "share",
+      groupId: request.groupId,
+      topicId,
+      partition: partitionIndex
+    }))
   )
-  const claim = { transactionalId: request.transactionalId ?? "", producerId: request.producerId, epoch: request.producerEpoch }
+  const claim = {
+    transactionalId: request.transactionalId ?? "",
+    producerId: request.producerId,
+    epoch: request.producerEpoch
+  }
   return addParticipants(state, claim, participants, nowMs)
 }
 
-const stage = ({ brokerId, request, state }: Call<Common>, topicId: string, partitionIndex: number, batches: ReadonlyArray<AckBatch>): number => {
+const stage = (
+  { brokerId, request, state }: Call<Common>,
+  topicId: string,
+  partitionIndex: number,
+  batches: ReadonlyArray<AckBatch>
+): number => {
   const topic = state.topicsById.get(topicId)
   const partition = topic?.partitions[partitionIndex]
   if (partition === undefined) return topic === undefined ? code.UNKNOWN_TOPIC_ID : code.UNKNOWN_TOPIC_OR_PARTITION
   if (partition.leader !== brokerId) return code.NOT_LEADER_OR_FOLLOWER
   if (batchesError(batches, 3) !== null) return code.INVALID_REQUEST
-  if (batches.some((batch) => batch.acknowledgeTypes.some((type) => !TRANSACTIONAL_ACKNOWLEDGE_TYPES.has(type)))) return code.INVALID_REQUEST
+  if (batches.some((batch) => batch.acknowledgeTypes.some((type) => !TRANSACTIONAL_ACKNOWLEDGE_TYPES.has(type)))) {
+    return code.INVALID_REQUEST
+  }
   const shared = state.shareGroups.get(request.groupId)?.partitions.get(sharePartitionKey(topicId, partitionIndex))
-  return shared === undefined ? code.INVALID_RECORD_STATE : stagePending(shared, request.memberId, batches, request.producerId)
+  return shared === undefined
+    ? code.INVALID_RECORD_STATE
+    : stagePending(shared, request.memberId, batches, request.producerId)
 }
 
 const run = (call: Call<Common>, topics: ReadonlyArray<AskedTopic>) => {
@@ -63,24 +89,43 @@ const run = (call: Call<Common>, topics: ReadonlyArray<AskedTopic>) => {
     errorCode: code.NONE,
     topics: topics.map(({ partitions, topicId }) => ({
       topicId,
-      partitions: partitions.map(({ batches, partitionIndex }) => ({ partitionIndex, errorCode: stage(call, topicId, partitionIndex, batches) }))
+      partitions: partitions.map(({ batches, partitionIndex }) => ({
+        partitionIndex,
+        errorCode: stage(call, topicId, partitionIndex, batches)
+      }))
     }))
   }
 }
 
-export const txnShareAcknowledgeAHandler = handler(txnShareAcknowledgeA, (call) =>
-  run(call, call.request.topics.map(({ partitions, topicId }) => ({
-    topicId,
-    partitions: partitions.map(({ acknowledgementBatches, partitionIndex }) => ({
-      partitionIndex,
-      batches: acknowledgementBatches.map(({ acknowledgeType, firstOffset, lastOffset }) => ({ firstOffset, lastOffset, acknowledgeTypes: [acknowledgeType] }))
-    }))
-  }))))
+export const txnShareAcknowledgeAHandler = handler(
+  txnShareAcknowledgeA,
+  (call) =>
+    run(
+      call,
+      call.request.topics.map(({ partitions, topicId }) => ({
+        topicId,
+        partitions: partitions.map(({ acknowledgementBatches, partitionIndex }) => ({
+          partitionIndex,
+          batches: acknowledgementBatches.map(({ acknowledgeType, firstOffset, lastOffset }) => ({
+            firstOffset,
+            lastOffset,
+            acknowledgeTypes: [acknowledgeType]
+          }))
+        }))
+      }))
+    )
+)
 
 export const txnShareAcknowledgeBHandler = handler(txnShareAcknowledgeB, (call) => {
-  const { errorCode, topics } = run(call, call.request.topics.map(({ partitions, topicId }) => ({
-    topicId,
-    partitions: partitions.map(({ acknowledgementBatches, partitionIndex }) => ({ partitionIndex, batches: acknowledgementBatches }))
-  })))
+  const { errorCode, topics } = run(
+    call,
+    call.request.topics.map(({ partitions, topicId }) => ({
+      topicId,
+      partitions: partitions.map(({ acknowledgementBatches, partitionIndex }) => ({
+        partitionIndex,
+        batches: acknowledgementBatches
+      }))
+    }))
+  )
   return { errorCode, responses: topics }
 })

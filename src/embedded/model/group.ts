@@ -41,7 +41,18 @@ export interface Group {
 export const groupOf = (state: ClusterState, id: string): Group => {
   let group = state.groups.get(id)
   if (group === undefined) {
-    group = { id, protocolType: "", protocolName: "", phase: "Empty", generation: 0, leader: "", members: new Map(), pendingIds: new Set(), offsets: new Map(), pendingOffsets: new Map() }
+    group = {
+      id,
+      protocolType: "",
+      protocolName: "",
+      phase: "Empty",
+      generation: 0,
+      leader: "",
+      members: new Map(),
+      pendingIds: new Set(),
+      offsets: new Map(),
+      pendingOffsets: new Map()
+    }
     state.groups.set(id, group)
   }
   return group
@@ -50,7 +61,8 @@ export const groupOf = (state: ClusterState, id: string): Group => {
 /** The protocol that all members speak and most like. */
 const chosenProtocol = (group: Group): string => {
   const members = [...group.members.values()]
-  const common = members[0]?.protocols.filter(({ name }) => members.every((m) => m.protocols.some((p) => p.name === name))) ?? []
+  const common =
+    members[0]?.protocols.filter(({ name }) => members.every((m) => m.protocols.some((p) => p.name === name))) ?? []
   const votes = (name: string) =>
     members.filter((m) => m.protocols.find((p) => common.some((c) => c.name === p.name))?.name === name).length
   return [...common].sort((a, b) => votes(b.name) - votes(a.name))[0]?.name ?? ""

@@ -21,11 +21,13 @@ export const stageOffsets = (group: Group, producerId: number, offsets: Readonly
 }
 
 export const isUnstable = (group: Group, topic: string, partition: number): boolean =>
-  [...group.pendingOffsets.values()].some((offsets) => offsets.some((o) => o.topic === topic && o.partition === partition))
+  [...group.pendingOffsets.values()].some((offsets) =>
+    offsets.some((o) => o.topic === topic && o.partition === partition)
+  )
 
 /** The transaction's marker. */
 export const settleGroupOffsets = (group: Group, producerId: number, committed: boolean): void => {
   const staged = group.pendingOffsets.get(producerId) ?? []
   group.pendingOffsets.delete(producerId)
-  if (committed) for (const offset of staged) commitOffset(group, offset)
+  if (committed) { for (const offset of staged) commitOffset(group, offset) }
 }

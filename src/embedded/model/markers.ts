@@ -13,7 +13,11 @@ import type { PendingMarker } from "./transaction.ts"
 
 const RETRY_MS = 20
 
-const appendTo = (state: ClusterState, marker: PendingMarker, nowMs: number): "written" | "refused" | "later" | "gone" => {
+const appendTo = (
+  state: ClusterState,
+  marker: PendingMarker,
+  nowMs: number
+): "written" | "refused" | "later" | "gone" => {
   const { participant } = marker
   if (participant.kind !== "partition") return "gone"
   const partition = state.topicsById.get(participant.topicId)?.partitions[participant.partition]
@@ -66,7 +70,12 @@ const tryLater = (state: ClusterState, marker: PendingMarker, atMs: number): voi
   })
 }
 
-export const scheduleMarkers = (state: ClusterState, markers: ReadonlyArray<PendingMarker>, nowMs: number, done: Done): void => {
+export const scheduleMarkers = (
+  state: ClusterState,
+  markers: ReadonlyArray<PendingMarker>,
+  nowMs: number,
+  done: Done
+): void => {
   for (const marker of markers) {
     state.markers.add(marker)
     listeners.set(marker, done)

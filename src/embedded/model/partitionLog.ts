@@ -80,7 +80,13 @@ export const batchesBetween = (log: Log, first: number, last: number): ReadonlyA
  * Whole batches from the one that holds the offset on, below `limit`, up to `maxBytes`; the first one whatever its
  * size, if `atLeastOne`.
  */
-export const readBatches = (log: Log, offset: number, limit: number, maxBytes: number, atLeastOne: boolean): ReadonlyArray<StoredBatch> => {
+export const readBatches = (
+  log: Log,
+  offset: number,
+  limit: number,
+  maxBytes: number,
+  atLeastOne: boolean
+): ReadonlyArray<StoredBatch> => {
   const out: Array<StoredBatch> = []
   let bytes = 0
   for (let i = indexFrom(log, offset); i < log.batches.length; i++) {
@@ -228,7 +234,11 @@ export const latestTimestamp = (log: Log): Found | null => {
 }
 
 /** Where an epoch ended: the start of the next one; the log's end for the newest. -1 where nothing is known. */
-export const endOfEpoch = (log: Log, wanted: number, currentEpoch: number): { readonly epoch: number; readonly endOffset: number } => {
+export const endOfEpoch = (
+  log: Log,
+  wanted: number,
+  currentEpoch: number
+): { readonly epoch: number; readonly endOffset: number } => {
   if (wanted === currentEpoch) return { epoch: currentEpoch, endOffset: log.endOffset }
   const index = log.epochs.findLastIndex((entry) => entry.epoch <= wanted)
   const next = log.epochs[index + 1]

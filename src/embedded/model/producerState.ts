@@ -60,7 +60,12 @@ export const judgeSequence = (entry: ProducerEntry | undefined, batch: Arriving)
 }
 
 /** After a data batch was appended. */
-export const noteBatch = (producers: Map<number, ProducerEntry>, batch: Arriving, baseOffset: number, nowMs: number): ProducerEntry => {
+export const noteBatch = (
+  producers: Map<number, ProducerEntry>,
+  batch: Arriving,
+  baseOffset: number,
+  nowMs: number
+): ProducerEntry => {
   const known = producers.get(batch.producerId)
   const kept = known !== undefined && known.epoch === batch.epoch ? known.batches : []
   const added = {
@@ -89,7 +94,12 @@ export const markerIsFenced = (entry: ProducerEntry | undefined, epoch: number, 
 }
 
 /** After a marker was written: the transaction is over, and its epoch is the producer's. */
-export const noteMarker = (producers: Map<number, ProducerEntry>, producerId: number, epoch: number, nowMs: number): void => {
+export const noteMarker = (
+  producers: Map<number, ProducerEntry>,
+  producerId: number,
+  epoch: number,
+  nowMs: number
+): void => {
   const known = producers.get(producerId)
   const batches = known !== undefined && known.epoch === epoch ? known.batches : []
   producers.set(producerId, { epoch, batches, transactionStart: null, lastTimestampMs: nowMs })

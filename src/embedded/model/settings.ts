@@ -21,7 +21,13 @@ const rule = (defaultValue: string, check: SettingRule["check"] = anything): Set
 type Rules = Readonly<Record<string, SettingRule>>
 
 const topicRules: Rules = {
-  "cleanup.policy": rule("delete", (value) => value.split(",").every((part) => ["delete", "compact"].includes(part.trim())) ? null : "Value must be delete, compact or both"),
+  "cleanup.policy": rule(
+    "delete",
+    (value) =>
+      value.split(",").every((part) => ["delete", "compact"].includes(part.trim()))
+        ? null
+        : "Value must be delete, compact or both"
+  ),
   "compression.type": rule("producer", among("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
   "delete.retention.ms": rule("86400000", whole(0)),
   "file.delete.delay.ms": rule("60000", whole(0)),
@@ -85,7 +91,8 @@ export type ResourceKind = keyof typeof resourceType
 export const kindOf = (type: number): ResourceKind | null =>
   (Object.keys(resourceType) as Array<ResourceKind>).find((kind) => resourceType[kind] === type) ?? null
 
-export const rulesOf = (kind: ResourceKind): Rules => ({ topic: topicRules, broker: brokerRules, group: groupRules })[kind]
+export const rulesOf = (kind: ResourceKind): Rules =>
+  ({ topic: topicRules, broker: brokerRules, group: groupRules })[kind]
 
 /** What was set for a resource. Brokers share theirs: a setting of one is one of all. */
 export const settingsOf = (state: ClusterState, kind: ResourceKind, name: string): Map<string, string> => {

@@ -36,7 +36,9 @@ export const sharePartitionKey = (topicId: string, partition: number): string =>
 
 export const shareGroupOf = (state: ClusterState, id: string): ShareGroup => {
   let group = state.shareGroups.get(id)
-  if (group === undefined) state.shareGroups.set(id, group = { id, epoch: 0, members: new Map(), partitions: new Map() })
+  if (group === undefined) {
+    state.shareGroups.set(id, group = { id, epoch: 0, members: new Map(), partitions: new Map() })
+  }
   return group
 }
 
@@ -58,7 +60,13 @@ const firstStart = (state: ClusterState, groupId: string, partition: Partition, 
 }
 
 /** The share partition, begun where share.auto.offset.reset says when it is read for the first time. */
-export const sharePartitionOf = (state: ClusterState, group: ShareGroup, topicId: string, partition: Partition, nowMs: number): SharePartition => {
+export const sharePartitionOf = (
+  state: ClusterState,
+  group: ShareGroup,
+  topicId: string,
+  partition: Partition,
+  nowMs: number
+): SharePartition => {
   const key = sharePartitionKey(topicId, partition.index)
   let shared = group.partitions.get(key)
   if (shared === undefined) {
@@ -78,7 +86,9 @@ const assign = (state: ClusterState, group: ShareGroup): void => {
   for (const name of topics) {
     const topic = state.topics.get(name)
     if (topic === undefined) continue
-    const readers = [...group.members.values()].filter((member) => member.topics.includes(name)).map((member) => member.id).sort()
+    const readers = [...group.members.values()].filter((member) => member.topics.includes(name)).map((member) =>
+      member.id
+    ).sort()
     for (let i = 0; i < Math.max(readers.length, topic.partitions.length); i++) {
       const own = next.get(readers[i % readers.length] as string) as Map<string, Array<number>>
       const list = own.get(topic.id) ?? []
@@ -154,11 +164,18 @@ export interface HeartbeatAnswer {
 const refused = (errorCode: number): HeartbeatAnswer => ({ errorCode, member: null, tell: false })
 
 /** A member's heartbeat but for leaving. */
-export const shareHeartbeat = (state: ClusterState, group: ShareGroup, beat: ShareHeartbeat, nowMs: number): HeartbeatAnswer => {
+export const shareHeartbeat = (
+  state: ClusterState,
+  group: ShareGroup,
+  beat: ShareHeartbeat,
+  nowMs: number
+): HeartbeatAnswer => {
   const known = group.members.get(beat.memberId)
   if (beat.memberEpoch > 0) {
     if (known === undefined) return refused(code.UNKNOWN_MEMBER_ID)
-    if (beat.memberEpoch !== known.epoch && beat.memberEpoch !== known.previousEpoch) return refused(code.FENCED_MEMBER_EPOCH)
+    if (beat.memberEpoch !== known.epoch && beat.memberEpoch !== known.previousEpoch) {
+      return refused(code.FENCED_MEMBER_EPOCH)
+    }
   }
   const member = joined(state, group, beat, nowMs)
   member.lastSeenMs = nowMs
@@ -172,5 +189,9 @@ export const shareHeartbeat = (state: ClusterState, group: ShareGroup, beat: Sha
     member.previousEpoch = member.epoch
     member.epoch = group.epoch
   }
-  return { errorCode: code.NONE, member, tell: moved || beat.memberEpoch === 0 || beat.topics !== null || beat.memberEpoch !== member.epoch }
+  return {
+    errorCode: code.NONE,
+    member,
+    tell: moved || beat.memberEpoch === 0 || beat.topics !== null || beat.memberEpoch !== member.epoch
+  }
 }

@@ -52,7 +52,11 @@ export interface AckBatch {
   readonly acknowledgeTypes: ReadonlyArray<number>
 }
 
-export const newSharePartition = (start: number, durableStart = -1): SharePartition => ({ start, durableStart, cells: [] })
+export const newSharePartition = (start: number, durableStart = -1): SharePartition => ({
+  start,
+  durableStart,
+  cells: []
+})
 
 export const endOf = (shared: SharePartition): number => shared.start + shared.cells.length
 
@@ -119,8 +123,9 @@ class Ranges {
   #open = false
   add(offset: number, deliveryCount: number): void {
     const last = this.all.at(-1)
-    if (this.#open && last !== undefined && last.lastOffset === offset - 1 && last.deliveryCount === deliveryCount) last.lastOffset = offset
-    else this.all.push({ firstOffset: offset, lastOffset: offset, deliveryCount })
+    if (this.#open && last !== undefined && last.lastOffset === offset - 1 && last.deliveryCount === deliveryCount) {
+      last.lastOffset = offset
+    } else this.all.push({ firstOffset: offset, lastOffset: offset, deliveryCount })
     this.#open = true
   }
   cut(): void {
@@ -172,7 +177,13 @@ const newEnd = (first: number, room: number, strict: boolean, batches: ReadonlyA
   return strict ? wanted : batches.find((batch) => batch.last >= wanted)?.last ?? last
 }
 
-const acquireNew = (shared: SharePartition, batches: ReadonlyArray<Deliverable>, room: number, options: AcquireOptions, ranges: Ranges): number => {
+const acquireNew = (
+  shared: SharePartition,
+  batches: ReadonlyArray<Deliverable>,
+  room: number,
+  options: AcquireOptions,
+  ranges: Ranges
+): number => {
   const from = endOf(shared)
   const fresh = batches.filter((batch) => batch.last >= from)
   const [firstBatch] = fresh
@@ -204,7 +215,11 @@ const acquireNew = (shared: SharePartition, batches: ReadonlyArray<Deliverable>,
 }
 
 /** Acquires what the fetch has read (`batches`), as far as limits allow. */
-export const acquire = (shared: SharePartition, batches: ReadonlyArray<Deliverable>, options: AcquireOptions): ReadonlyArray<AcquiredRange> => {
+export const acquire = (
+  shared: SharePartition,
+  batches: ReadonlyArray<Deliverable>,
+  options: AcquireOptions
+): ReadonlyArray<AcquiredRange> => {
   const ranges = new Ranges()
   const count = acquireAgain(shared, batches.at(-1)?.last ?? -1, options, ranges)
   const room = Math.min(options.maxRecords - count, options.maxInFlight - inFlight(shared))
@@ -214,7 +229,9 @@ export const acquire = (shared: SharePartition, batches: ReadonlyArray<Deliverab
 }
 
 const typeAt = (batch: AckBatch, offset: number): number =>
-  (batch.acknowledgeTypes.length === 1 ? batch.acknowledgeTypes[0] : batch.acknowledgeTypes[offset - batch.firstOffset]) as number
+  (batch.acknowledgeTypes.length === 1
+    ? batch.acknowledgeTypes[0]
+    : batch.acknowledgeTypes[offset - batch.firstOffset]) as number
 
 /** Whether a member holds all of what a batch names, above the start. */
 const heldError = (shared: SharePartition, member: string, batch: AckBatch): number => {
@@ -229,7 +246,11 @@ const heldError = (shared: SharePartition, member: string, batch: AckBatch): num
   return code.NONE
 }
 
-const forEachHeld = (shared: SharePartition, batches: ReadonlyArray<AckBatch>, apply: (cell: Cell, type: number) => void): void => {
+const forEachHeld = (
+  shared: SharePartition,
+  batches: ReadonlyArray<AckBatch>,
+  apply: (cell: Cell, type: number) => void
+): void => {
   for (const batch of batches) {
     for (let offset = Math.max(batch.firstOffset, shared.start); offset <= batch.lastOffset; offset++) {
       apply(shared.cells[offset - shared.start] as Cell, typeAt(batch, offset))
@@ -238,14 +259,22 @@ const forEachHeld = (shared: SharePartition, batches: ReadonlyArray<AckBatch>, a
 }
 
 /** All of it or nothing; gives a code. */
-export const acknowledge = (shared: SharePartition, member: string, batches: ReadonlyArray<AckBatch>, deliveryLimit: number, renewedUntilMs: number): number => {
+export const acknowledge = (
+  shared: SharePartition,
+  member: string,
+  batches: ReadonlyArray<AckBatch>,
+  deliveryLimit: number,
+  renewedUntilMs: number
+): number => {
   let before = -1
   for (const batch of batches) {
     const error = batch.firstOffset <= before ? code.INVALID_RECORD_STATE : heldError(shared, member, batch)
     if (error !== code.NONE) return error
     before = batch.lastOffset
   }
-  const writes = batches.some((batch) => batch.acknowledgeTypes.some((type) => type !== ack.renew) && batch.lastOffset >= shared.start)
+  const writes = batches.some((batch) =>
+    batch.acknowledgeTypes.some((type) => type !== ack.renew) && batch.lastOffset >= shared.start
+  )
   if (writes) shared.durableStart = shared.start
   forEachHeld(shared, batches, (cell, type) => {
     if (type === ack.release) release(cell, deliveryLimit)
@@ -260,7 +289,12 @@ export const acknowledge = (shared: SharePartition, member: string, batches: Rea
 }
 
 /** KIP-1289: what a member holds waits for the end of a transaction. All of it or nothing; gives a code. */
-export const stagePending = (shared: SharePartition, member: string, batches: ReadonlyArray<AckBatch>, producerId: number): number => {
+export const stagePending = (
+  shared: SharePartition,
+  member: string,
+  batches: ReadonlyArray<AckBatch>,
+  producerId: number
+): number => {
   let before = -1
   for (const batch of batches) {
     const known = batch.firstOffset >= shared.start && batch.firstOffset > before
@@ -322,5 +356,14 @@ export const moveSharePartition = (shared: SharePartition): void => {
 }
 
 /** For tests and invariants: what became of each record in flight. */
-export const recordStates = (shared: SharePartition): ReadonlyArray<{ readonly offset: number; readonly state: RecordState; readonly member: string; readonly deliveries: number }> =>
-  shared.cells.map((cell, index) => ({ offset: shared.start + index, state: cell.state, member: cell.member, deliveries: cell.deliveries }))
+export const recordStates = (
+  shared: SharePartition
+): ReadonlyArray<
+  { readonly offset: number; readonly state: RecordState; readonly member: string; readonly deliveries: number }
+> =>
+  shared.cells.map((cell, index) => ({
+    offset: shared.start + index,
+    state: cell.state,
+    member: cell.member,
+    deliveries: cell.deliveries
+  }))

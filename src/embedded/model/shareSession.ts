@@ -27,8 +27,12 @@ export interface SessionPartition {
 
 const keyOf = (groupId: string, memberId: string, brokerId: number): string => `${groupId}\n${memberId}\n${brokerId}`
 
-export const sessionOf = (state: ClusterState, groupId: string, memberId: string, brokerId: number): ShareSession | undefined =>
-  state.shareSessions.get(keyOf(groupId, memberId, brokerId))
+export const sessionOf = (
+  state: ClusterState,
+  groupId: string,
+  memberId: string,
+  brokerId: number
+): ShareSession | undefined => state.shareSessions.get(keyOf(groupId, memberId, brokerId))
 
 export const openSession = (state: ClusterState, about: Omit<ShareSession, "epoch" | "partitions">): ShareSession => {
   const session: ShareSession = { ...about, epoch: 1, partitions: new Map() }
@@ -70,5 +74,7 @@ export const closeSessionsOfConnection = (state: ClusterState, connectionId: str
 
 /** A broker that stops knows nothing of its sessions any more; the locks it had given are gone with it. */
 export const dropSessionsOfBroker = (state: ClusterState, brokerId: number): void => {
-  for (const [key, session] of [...state.shareSessions]) if (session.brokerId === brokerId) state.shareSessions.delete(key)
+  for (const [key, session] of [...state.shareSessions]) {
+    if (session.brokerId === brokerId) state.shareSessions.delete(key)
+  }
 }

@@ -48,7 +48,9 @@ export const moveLeader = (partition: Partition, leader: number): void => {
 }
 
 /** Partitions whose leader does not run get another replica as leader, or none; those without one get one that runs. */
-export const electLeaders = (state: ClusterState): ReadonlyArray<{ readonly topic: Topic; readonly partition: Partition }> => {
+export const electLeaders = (
+  state: ClusterState
+): ReadonlyArray<{ readonly topic: Topic; readonly partition: Partition }> => {
   const runs = new Set(runningBrokers(state).map((broker) => broker.id))
   const moved: Array<{ readonly topic: Topic; readonly partition: Partition }> = []
   for (const topic of state.topics.values()) {

@@ -5,7 +5,13 @@
  * -> Ongoing. EndTxn is answered when the decision (Prepare...) is known; the markers are in the logs only later, and
  * until the last one is, the id answers CONCURRENT_TRANSACTIONS.
  */
-export type TransactionPhase = "Empty" | "Ongoing" | "PrepareCommit" | "PrepareAbort" | "CompleteCommit" | "CompleteAbort"
+export type TransactionPhase =
+  | "Empty"
+  | "Ongoing"
+  | "PrepareCommit"
+  | "PrepareAbort"
+  | "CompleteCommit"
+  | "CompleteAbort"
 
 /** What takes part in a transaction. */
 export type Participant =

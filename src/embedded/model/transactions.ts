@@ -19,8 +19,11 @@ export interface Identity {
   readonly epoch: number
 }
 const failed = (errorCode: number): Identity => ({ errorCode, producerId: -1, epoch: -1 })
-const identityOf = (transaction: Transaction): Identity =>
-  ({ errorCode: code.NONE, producerId: transaction.producerId, epoch: transaction.epoch })
+const identityOf = (transaction: Transaction): Identity => ({
+  errorCode: code.NONE,
+  producerId: transaction.producerId,
+  epoch: transaction.epoch
+})
 
 export const newProducerId = (state: ClusterState): number => state.nextProducerId++
 
@@ -124,7 +127,12 @@ const start = (state: ClusterState, transaction: Transaction, nowMs: number): vo
 }
 
 /** Adds participants, beginning a transaction with the first. */
-export const addParticipants = (state: ClusterState, claim: ProducerClaim, participants: ReadonlyArray<Participant>, nowMs: number): number => {
+export const addParticipants = (
+  state: ClusterState,
+  claim: ProducerClaim,
+  participants: ReadonlyArray<Participant>,
+  nowMs: number
+): number => {
   const transaction = state.transactions.get(claim.transactionalId)
   const error = claimError(transaction, claim)
   if (error !== code.NONE || transaction === undefined) return error
@@ -143,7 +151,13 @@ export const verifyParticipant = (state: ClusterState, claim: ProducerClaim, par
 }
 
 /** The decision is made here; the markers follow. */
-const decide = (state: ClusterState, transaction: Transaction, committed: boolean, version: 1 | 2, nowMs: number): void => {
+const decide = (
+  state: ClusterState,
+  transaction: Transaction,
+  committed: boolean,
+  version: 1 | 2,
+  nowMs: number
+): void => {
   const { participants, producerId } = transaction
   if (version === 2) {
     transaction.lastEpoch = transaction.epoch
@@ -158,10 +172,10 @@ const decide = (state: ClusterState, transaction: Transaction, committed: boolea
   const markers = [...participants.values()].map((participant) => ({ ...marker, participant }))
   participants.clear()
   if (markers.length === 0) complete(transaction)
-  else scheduleMarkers(state, markers, nowMs, (written) => {
-    const owner = state.transactions.get(written.transactionalId)
-    if (owner !== undefined && --owner.outstanding === 0) complete(owner)
-  })
+  else {scheduleMarkers(state, markers, nowMs, (written) => {
+      const owner = state.transactions.get(written.transactionalId)
+      if (owner !== undefined && --owner.outstanding === 0) complete(owner)
+    })}
 }
 
 const complete = (transaction: Transaction): void => {
@@ -172,11 +186,19 @@ const complete = (transaction: Transaction): void => {
 /** EndTxn by a client of version 2 that was answered already, and that answer was lost. */
 const isRepeated = (transaction: Transaction, claim: ProducerClaim): boolean =>
   transaction.version === 2 && (
-    (transaction.producerId === claim.producerId && transaction.epoch === claim.epoch + 1 && transaction.lastEpoch === claim.epoch) ||
+    (transaction.producerId === claim.producerId && transaction.epoch === claim.epoch + 1 &&
+      transaction.lastEpoch === claim.epoch) ||
     (transaction.previousProducerId === claim.producerId && claim.epoch >= EXHAUSTED && transaction.epoch === 0)
   )
 
-const endFinished = (state: ClusterState, transaction: Transaction, committed: boolean, version: 1 | 2, repeated: boolean, nowMs: number): Identity => {
+const endFinished = (
+  state: ClusterState,
+  transaction: Transaction,
+  committed: boolean,
+  version: 1 | 2,
+  repeated: boolean,
+  nowMs: number
+): Identity => {
   const same = (transaction.phase === "CompleteCommit") === committed && transaction.phase !== "Empty"
   if (repeated || version === 1) return same ? identityOf(transaction) : failed(code.INVALID_TXN_STATE)
   // Version 2: nothing was added, so there is nothing to commit; an abort of nothing bumps the epoch all the same.
@@ -186,7 +208,13 @@ const endFinished = (state: ClusterState, transaction: Transaction, committed: b
 }
 
 /** EndTxn. `version` 2: of request version 5 and up. */
-export const endTransaction = (state: ClusterState, claim: ProducerClaim, committed: boolean, version: 1 | 2, nowMs: number): Identity => {
+export const endTransaction = (
+  state: ClusterState,
+  claim: ProducerClaim,
+  committed: boolean,
+  version: 1 | 2,
+  nowMs: number
+): Identity => {
   const transaction = state.transactions.get(claim.transactionalId)
   if (transaction === undefined) return failed(code.INVALID_PRODUCER_ID_MAPPING)
   const repeated = version === 2 && isRepeated(transaction, claim)
@@ -198,7 +226,9 @@ export const endTransaction = (state: ClusterState, claim: ProducerClaim, commit
       return identityOf(transaction)
     case "PrepareCommit":
     case "PrepareAbort":
-      return failed((transaction.phase === "PrepareCommit") === committed ? code.CONCURRENT_TRANSACTIONS : code.INVALID_TXN_STATE)
+      return failed(
+        (transaction.phase === "PrepareCommit") === committed ? code.CONCURRENT_TRANSACTIONS : code.INVALID_TXN_STATE
+      )
     default:
       return endFinished(state, transaction, committed, version, repeated, nowMs)
   }

@@ -42,7 +42,11 @@ const OFFSET_OUT_OF_RANGE = 1
  * The beginning of a hole, as much as `maxBytes` allows (one batch at least). Null: nothing of it can be read now, be
  * it that it lies behind the last stable offset or that the source has dropped it meanwhile.
  */
-export const fetchHole = (options: FetchHoleOptions, at: HoleAt, hole: OffsetRange): Effect.Effect<Delivery | null, WireError> =>
+export const fetchHole = (
+  options: FetchHoleOptions,
+  at: HoleAt,
+  hole: OffsetRange
+): Effect.Effect<Delivery | null, WireError> =>
   options.cluster.retrying(
     Effect.gen(function*() {
       const { cluster, maxBytes, purpose, readCommitted } = options
@@ -63,7 +67,13 @@ export const fetchHole = (options: FetchHoleOptions, at: HoleAt, hole: OffsetRan
         return yield* new BrokerError({ api: "Fetch", code: errorCode, subject: `${topic}-${partition}`, detail: null })
       }
       const seen = yield* Effect.try({
-        try: () => visibleBatches(splitBatches(found.records ?? Buffer.alloc(0)), found.abortedTransactions ?? [], hole.first, readCommitted),
+        try: () =>
+          visibleBatches(
+            splitBatches(found.records ?? Buffer.alloc(0)),
+            found.abortedTransactions ?? [],
+            hole.first,
+            readCommitted
+          ),
         catch: (cause) => cause instanceof ProtocolError ? cause : new ProtocolError({ what: String(cause) })
       })
       if (seen.next <= hole.first) return null

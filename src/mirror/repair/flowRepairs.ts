@@ -69,15 +69,22 @@ const adopt = (options: FlowRepairOptions): Effect.Effect<void, WireError | Bind
     const progress = yield* dealtWith(options)
     const producer = yield* makeProducer({ cluster: options.target, purpose: `ledger-adopt-${options.flow}` })
     const adopted = yield* adoptProgress(options.ledger, producer, progress)
-    if (adopted === true && progress.length > 0) options.log("info", `the ledger is new: what group ${options.groupId} had done before counts as mirrored`)
+    if (adopted === true && progress.length > 0) {
+      options.log("info", `the ledger is new: what group ${options.groupId} had done before counts as mirrored`)
+    }
     // Without the note repair would take all of it for given up.
     if (adopted === null) {
-      return yield* new BindingStopped({ binding: "ledger", what: `what group ${options.groupId} had done before could not be noted in the ledger` })
+      return yield* new BindingStopped({
+        binding: "ledger",
+        what: `what group ${options.groupId} had done before could not be noted in the ledger`
+      })
     }
   })
 
 /** Call before the flow's first lane starts. */
-export const makeFlowRepairs = (options: FlowRepairOptions): Effect.Effect<Repairs, WireError | BindingStopped, Scope.Scope> =>
+export const makeFlowRepairs = (
+  options: FlowRepairOptions
+): Effect.Effect<Repairs, WireError | BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
     yield* Effect.scoped(adopt(options))
     return yield* makeRepairs({

@@ -49,7 +49,8 @@ export interface Repairs {
 
 const isRepair = (delivery: Delivery): boolean => delivery.token instanceof RepairToken
 const keyOf = ({ partition, topicId }: HoleAt): string => `${topicId}-${partition}`
-const offsets = (ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): number => ranges.reduce((sum, r) => sum + r.last - r.first + 1, 0)
+const offsets = (ranges: ReadonlyArray<{ readonly first: number; readonly last: number }>): number =>
+  ranges.reduce((sum, r) => sum + r.last - r.first + 1, 0)
 
 /** Milliseconds; also between two looks while there is something to repair. */
 const FIRST_WAIT_MS = 500
@@ -83,7 +84,12 @@ class Repairing implements Repairs {
   readonly mirrored = (delivery: Delivery, unit: CopyUnit): void => {
     if (!isRepair(delivery) || unit.records === 0) return
     this.#options.onRepaired(unit.records)
-    this.#options.log("warn", `${delivery.topic}-${delivery.partition}: ${unit.records} records that the share group gave up are mirrored now: ${format(rangeSet(unit.accept))}`)
+    this.#options.log(
+      "warn",
+      `${delivery.topic}-${delivery.partition}: ${unit.records} records that the share group gave up are mirrored now: ${
+        format(rangeSet(unit.accept))
+      }`
+    )
   }
 
   /** One partition: at most one delivery of it is under way. */
@@ -96,7 +102,12 @@ class Repairing implements Repairs {
       const words = format(gone)
       if (words !== "" && this.#told.get(keyOf(at)) !== words) {
         this.#told.set(keyOf(at), words)
-        log("warn", `${at.topic}-${at.partition}: the share group gave up ${size(gone)} offsets that the source has dropped since, and what they held is lost: ${words}`)
+        log(
+          "warn",
+          `${at.topic}-${at.partition}: the share group gave up ${
+            size(gone)
+          } offsets that the source has dropped since, and what they held is lost: ${words}`
+        )
       }
       for (const hole of missing) {
         const delivery = yield* fetchHole(this.#options, at, hole)
@@ -113,7 +124,9 @@ class Repairing implements Repairs {
       const { intervalMs, log, standings } = this.#options
       // Often in the beginning: the first looks may come before the group tells anything.
       for (let waitMs = FIRST_WAIT_MS;; waitMs = Math.min(2 * waitMs, intervalMs)) {
-        const looked = yield* Effect.result(Effect.flatMap(standings, (all) => Effect.forEach(all, (one) => this.#look(one), { discard: true })))
+        const looked = yield* Effect.result(
+          Effect.flatMap(standings, (all) => Effect.forEach(all, (one) => this.#look(one), { discard: true }))
+        )
         if (looked._tag === "Failure") {
           if (looked.failure._tag === "BindingStopped") return yield* looked.failure
           log("info", `records that the share group gave up cannot be looked for now: ${looked.failure.message}`)
@@ -145,6 +158,9 @@ export const withRepairEvents = (events: LaneEvents, repairs: Repairs): LaneEven
 export const withRepairs = <E>(source: Source<E>, repairs: Repairs): Source<E> => ({
   ...source,
   poll: Effect.flatMap(repairs.take, (found) => found.length > 0 ? Effect.succeed(found) : source.poll),
-  settle: (delivery, settlements) => isRepair(delivery) ? Effect.sync(() => repairs.settle(delivery, settlements)) : source.settle(delivery, settlements),
+  settle: (delivery, settlements) =>
+    isRepair(delivery)
+      ? Effect.sync(() => repairs.settle(delivery, settlements))
+      : source.settle(delivery, settlements),
   owns: (delivery) => isRepair(delivery) || source.owns(delivery)
 })

@@ -22,7 +22,11 @@ export interface Progress extends SourcePartition {
  * Notes the progress in an empty ledger. False: the ledger has entries, and nothing was noted; null: the target did
  * not take it. Two workers that do it at once note the same.
  */
-export const adoptProgress = (worker: WorkerLedger, producer: Producer, progress: ReadonlyArray<Progress>): Effect.Effect<boolean | null, BindingStopped> =>
+export const adoptProgress = (
+  worker: WorkerLedger,
+  producer: Producer,
+  progress: ReadonlyArray<Progress>
+): Effect.Effect<boolean | null, BindingStopped> =>
   Effect.gen(function*() {
     yield* Effect.forEach(worker.readers, (reader) => reader.toEnd, { discard: true })
     if (worker.readers.some((reader) => reader.tail().next > 0)) return false
@@ -31,8 +35,16 @@ export const adoptProgress = (worker: WorkerLedger, producer: Producer, progress
     for (const reader of worker.readers) {
       const here = claims.filter((claim) => partitionOfSlot(claim.key, worker.readers.length) === reader.partition)
       if (here.length === 0 && (begun.length > 0 || reader.partition > 0)) continue
-      const entry: SnapshotEntry = { kind: "snapshot", decidedBelow: 0, slots: here.map(({ ranges, slot }) => ({ slot, done: ranges })) }
-      const outgoing = ledgerBatches([entry]).map(({ bytes }) => ({ topic: worker.topic.name, partition: reader.partition, bytes }))
+      const entry: SnapshotEntry = {
+        kind: "snapshot",
+        decidedBelow: 0,
+        slots: here.map(({ ranges, slot }) => ({ slot, done: ranges }))
+      }
+      const outgoing = ledgerBatches([entry]).map(({ bytes }) => ({
+        topic: worker.topic.name,
+        partition: reader.partition,
+        bytes
+      }))
       const produced = yield* Effect.result(producer.produce(outgoing))
       if (produced._tag === "Failure" || produced.success.some((outcome) => !outcome.ok)) return null
     }

@@ -24,10 +24,22 @@ export const readBatch = (view: BatchView): TailBatch => {
   if (view.isControl) return markerOf(view)
   const { baseOffset, isTransactional, lastOffset, producerEpoch, producerId } = view
   const entries = decodeRecords(view).map(({ offset, value }) => {
-    if (value === null) throw new ProtocolError({ what: `the record at offset ${offset} of the ledger topic has no value: only onceover may write there` })
+    if (value === null) {
+      throw new ProtocolError({
+        what: `the record at offset ${offset} of the ledger topic has no value: only onceover may write there`
+      })
+    }
     return { offset, size: value.length, entry: decodeEntry(value) }
   })
-  return { kind: "data", baseOffset, lastOffset, producerId, epoch: producerEpoch, transactional: isTransactional, entries }
+  return {
+    kind: "data",
+    baseOffset,
+    lastOffset,
+    producerId,
+    epoch: producerEpoch,
+    transactional: isTransactional,
+    entries
+  }
 }
 
 /** Without a time: the broker puts its own (ledgerTopic.ts). */

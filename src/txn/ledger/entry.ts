@@ -67,7 +67,9 @@ const UUID = /^[A-Za-z0-9_-]{22}$/
 const isUuid = (id: string): boolean => UUID.test(id) && Buffer.from(id, "base64url").toString("base64url") === id
 
 const writeNumber = (out: ByteWriter, value: number): void => {
-  if (!Number.isSafeInteger(value) || value < 0) throw new ProtocolError({ what: `${value} cannot stand in a ledger entry` })
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw new ProtocolError({ what: `${value} cannot stand in a ledger entry` })
+  }
   out.uvarint(value)
 }
 
@@ -148,7 +150,9 @@ const readNumber = (reader: ByteReader): number => {
 /** A count of things that take `size` bytes each at least. */
 const readCount = (reader: ByteReader, size: number): number => {
   const count = readNumber(reader)
-  if (count * size > reader.remaining) throw new ProtocolError({ what: `the ledger entry announces ${count} items, ${reader.remaining} bytes are left` })
+  if (count * size > reader.remaining) {
+    throw new ProtocolError({ what: `the ledger entry announces ${count} items, ${reader.remaining} bytes are left` })
+  }
   return count
 }
 
@@ -157,7 +161,9 @@ const readText = (reader: ByteReader): string => reader.text(readCount(reader, 1
 const readSlot = (reader: ByteReader): Slot => {
   const clusterId = readText(reader)
   const kind = reader.int8()
-  if (kind !== TOPIC_ID && kind !== TOPIC_NAME) throw new ProtocolError({ what: `the ledger entry names its topic in an unknown way (${kind})` })
+  if (kind !== TOPIC_ID && kind !== TOPIC_NAME) {
+    throw new ProtocolError({ what: `the ledger entry names its topic in an unknown way (${kind})` })
+  }
   const topicId = kind === TOPIC_ID ? reader.uuid() : readText(reader)
   return { clusterId, topicId, partition: readNumber(reader) }
 }
@@ -178,14 +184,23 @@ const readRanges = (reader: ByteReader): RangeSet => {
 
 const readDone = (reader: ByteReader): DoneEntry => {
   const version = reader.int8()
-  if (version !== 1 && version !== 2) throw new ProtocolError({ what: `the ledger entry was written under version ${version} of transactions; 1 and 2 are known` })
+  if (version !== 1 && version !== 2) {
+    throw new ProtocolError({
+      what: `the ledger entry was written under version ${version} of transactions; 1 and 2 are known`
+    })
+  }
   const transactionalId = readText(reader)
   const slot = readSlot(reader)
   const ranges = readRanges(reader)
   const count = readCount(reader, 4)
   const targets: Array<Target> = []
   for (let i = 0; i < count; i++) {
-    targets.push({ topic: readText(reader), partition: readNumber(reader), baseOffset: readNumber(reader) - 1, sourceOffset: readNumber(reader) - 1 })
+    targets.push({
+      topic: readText(reader),
+      partition: readNumber(reader),
+      baseOffset: readNumber(reader) - 1,
+      sourceOffset: readNumber(reader) - 1
+    })
   }
   return { kind: "done", slot, ranges, transactionalId, transactionVersion: version, targets }
 }
@@ -210,7 +225,9 @@ export const decodeEntry = (bytes: Buffer): LedgerEntry => {
     })
   }
   const kind = reader.int8()
-  if (kind !== DONE && kind !== SNAPSHOT) throw new ProtocolError({ what: `a ledger entry is of the unknown kind ${kind}` })
+  if (kind !== DONE && kind !== SNAPSHOT) {
+    throw new ProtocolError({ what: `a ledger entry is of the unknown kind ${kind}` })
+  }
   const entry = kind === DONE ? readDone(reader) : readSnapshot(reader)
   if (reader.remaining > 0) throw new ProtocolError({ what: `${reader.remaining} bytes follow a ledger entry` })
   return entry

@@ -30,7 +30,11 @@ export class Patience {
   }
 
   /** The ids whose time is over, and how long the others still have. Starts the clock for entries not seen before. */
-  judge(partition: number, entries: ReadonlyArray<OpenEntry>, nowMs: number): { readonly over: ReadonlyArray<string>; readonly leftMs: number } {
+  judge(
+    partition: number,
+    entries: ReadonlyArray<OpenEntry>,
+    nowMs: number
+  ): { readonly over: ReadonlyArray<string>; readonly leftMs: number } {
     const over = new Set<string>()
     let leftMs = Infinity
     for (const entry of entries) {
@@ -60,7 +64,12 @@ export interface Fencer {
    * Looks at entries that are in a lane's way; fences, in the background, those whose time is over. Gives how long to
    * wait at most before it should be asked again, milliseconds. Never fences `own`.
    */
-  readonly consider: (partition: number, entries: ReadonlyArray<OpenEntry>, open: ReadonlyArray<OpenEntry>, own: string) => Effect.Effect<number>
+  readonly consider: (
+    partition: number,
+    entries: ReadonlyArray<OpenEntry>,
+    open: ReadonlyArray<OpenEntry>,
+    own: string
+  ) => Effect.Effect<number>
 }
 
 export interface FencerOptions {
@@ -84,8 +93,24 @@ export const makeFencer = (options: FencerOptions): Effect.Effect<Fencer, never,
 
     const fence = (transactionalId: string): Effect.Effect<void> =>
       takeOver({ ...defaultProducerSettings, cluster, transactionalId, purpose }).pipe(
-        Effect.andThen(Effect.sync(() => log("warn", `transactional id ${transactionalId} was fenced: its transaction stood undecided for ${patience.of(transactionalId)} ms in the way of others`))),
-        Effect.catch((error: ProducerRefused) => Effect.sync(() => log("warn", `transactional id ${transactionalId} cannot be fenced, and records wait for its transaction to time out: ${error.message}`))),
+        Effect.andThen(
+          Effect.sync(() =>
+            log(
+              "warn",
+              `transactional id ${transactionalId} was fenced: its transaction stood undecided for ${
+                patience.of(transactionalId)
+              } ms in the way of others`
+            )
+          )
+        ),
+        Effect.catch((error: ProducerRefused) =>
+          Effect.sync(() =>
+            log(
+              "warn",
+              `transactional id ${transactionalId} cannot be fenced, and records wait for its transaction to time out: ${error.message}`
+            )
+          )
+        ),
         // Also when it was refused: asked again later and later.
         Effect.andThen(Effect.sync(() => patience.fenced(transactionalId)))
       )

@@ -13,7 +13,17 @@
  */
 import { Effect, type Scope } from "effect"
 import { format } from "../../wire/ranges.ts"
-import { type BindingCandidate, BindingStopped, type Binding, type BoundTransaction, type Outcome, type Placed, type SourceRange, type Support, type Triage } from "../binding.ts"
+import {
+  type BindingCandidate,
+  BindingStopped,
+  type Binding,
+  type BoundTransaction,
+  type Outcome,
+  type Placed,
+  type SourceRange,
+  type Support,
+  type Triage
+} from "../binding.ts"
 import { HeldBack } from "../produceErrors.ts"
 import type { ProducerOptions } from "../producer.ts"
 import type { Outgoing, ProduceOutcome } from "../produceRun.ts"
@@ -38,7 +48,8 @@ const stopped = (what: string): BindingStopped => new BindingStopped({ binding: 
 const rewound = (name: string, x: number, next: number): BindingStopped =>
   new BindingStopped({
     binding: "ledger",
-    what: `${name} gave an entry the offset ${x}, but was read up to ${next} before: it was created anew or has lost its end, and with it the proof of what is mirrored`,
+    what:
+      `${name} gave an entry the offset ${x}, but was read up to ${next} before: it was created anew or has lost its end, and with it the proof of what is mirrored`,
     forGood: true
   })
 const aborted = (reason: string): Outcome => ({ kind: "aborted", reason })
@@ -94,9 +105,13 @@ class LedgerLane {
         const reader = this.readerOf(claim.key)
         yield* reader.until((tail) => tail.ready)
         const sorted = sortClaim(reader.tail(), claim)
-        const topicId = ranges.find((range) => range.topic === claim.topic && range.partition === claim.slot.partition)?.topicId ?? claim.slot.topicId
+        const topicId = ranges.find((range) =>
+          range.topic === claim.topic && range.partition === claim.slot.partition
+        )?.topicId ?? claim.slot.topicId
         for (const part of ["done", "wait", "ours"] as const) {
-          for (const range of sorted[part]) triage[part].push({ topic: claim.topic, topicId, partition: claim.slot.partition, ...range })
+          for (const range of sorted[part]) {
+            triage[part].push({ topic: claim.topic, topicId, partition: claim.slot.partition, ...range })
+          }
         }
         if (sorted.obstacles.length > 0) yield* this.consider(reader, sorted.obstacles)
       }
@@ -129,7 +144,8 @@ class LedgerLane {
 
 const isTwice = (ranges: ReadonlyArray<SourceRange>): boolean => {
   const sorted = ranges.toSorted((a, b) =>
-    a.topicId.localeCompare(b.topicId) || a.topic.localeCompare(b.topic) || a.partition - b.partition || a.first - b.first
+    a.topicId.localeCompare(b.topicId) || a.topic.localeCompare(b.topic) || a.partition - b.partition ||
+    a.first - b.first
   )
   return sorted.some((range, n) => {
     const before = sorted[n - 1]
@@ -180,7 +196,10 @@ class LedgerTransaction {
   /** A transaction that can only be aborted takes nothing more: the lane keeps what it has and hears "aborted" from `commit`. */
   #produce(batches: ReadonlyArray<Outgoing>): ReturnType<BoundTransaction["produce"]> {
     const heldBack = (): ReadonlyArray<ProduceOutcome> =>
-      batches.map(({ partition, topic }) => ({ ok: false, error: new HeldBack({ topic, partition, written: "unknown" }) }))
+      batches.map(({ partition, topic }) => ({
+        ok: false,
+        error: new HeldBack({ topic, partition, written: "unknown" })
+      }))
     return Effect.suspend(() => {
       if (this.#doomed !== null) return Effect.succeed(heldBack())
       this.#produced = true
@@ -189,19 +208,26 @@ class LedgerTransaction {
           this.#doomed = error.message
           return heldBack()
         })
-      return this.#lane.producer.produce(batches).pipe(Effect.catchTags({ TransactionMustAbort: doom, ProducerFenced: doom }))
+      return this.#lane.producer.produce(batches).pipe(
+        Effect.catchTags({ TransactionMustAbort: doom, ProducerFenced: doom })
+      )
     })
   }
 
   #abort(reason: string): Effect.Effect<Outcome> {
-    return Effect.map(this.#lane.producer.abort, (outcome) => this.#lane.ended(outcome.kind === "aborted" ? aborted(reason) : outcome))
+    return Effect.map(
+      this.#lane.producer.abort,
+      (outcome) => this.#lane.ended(outcome.kind === "aborted" ? aborted(reason) : outcome)
+    )
   }
 
   get #commit(): Effect.Effect<Outcome, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const { mutations, producer, worker } = this.#lane
       if (this.#doomed !== null) return yield* this.#abort(this.#doomed)
-      if (this.#ranges.length === 0 && this.#produced) return yield* this.#abort("it has outputs that stand for no source record")
+      if (this.#ranges.length === 0 && this.#produced) {
+        return yield* this.#abort("it has outputs that stand for no source record")
+      }
       const claims = claimsOf(worker.sourceClusterId, this.#ranges)
       // R4b: ascending, each partition passed before the next is written.
       for (const reader of worker.readers) {
@@ -232,7 +258,12 @@ class LedgerTransaction {
   }
 
   #entries(claims: ReadonlyArray<Claim>): ReadonlyArray<DoneEntry> {
-    const all = this.#outputs.map((placed): Target => ({ topic: placed.topic, partition: placed.partition, baseOffset: placed.baseOffset, sourceOffset: -1 }))
+    const all = this.#outputs.map((placed): Target => ({
+      topic: placed.topic,
+      partition: placed.partition,
+      baseOffset: placed.baseOffset,
+      sourceOffset: -1
+    }))
     // Which output is of which slot is not known here, but for a transaction over a single one.
     const targets = claims.length === 1 ? all : []
     return claims.flatMap(({ ranges, slot }) =>
@@ -247,11 +278,17 @@ class LedgerTransaction {
     )
   }
 
-  #write(reader: LedgerReader, batches: ReadonlyArray<LedgerBatch<DoneEntry>>, claims: ReadonlyArray<Claim>): Effect.Effect<ReadonlyArray<Written> | string, BindingStopped> {
+  #write(
+    reader: LedgerReader,
+    batches: ReadonlyArray<LedgerBatch<DoneEntry>>,
+    claims: ReadonlyArray<Claim>
+  ): Effect.Effect<ReadonlyArray<Written> | string, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const { name } = this.#lane.worker.topic
       const { next } = reader.tail()
-      const produced = yield* Effect.result(this.#produce(batches.map(({ bytes }) => ({ topic: name, partition: reader.partition, bytes }))))
+      const produced = yield* Effect.result(
+        this.#produce(batches.map(({ bytes }) => ({ topic: name, partition: reader.partition, bytes })))
+      )
       if (produced._tag === "Failure") return `its ledger entry could not be written: ${produced.failure.message}`
       if (this.#doomed !== null) return this.#doomed
       const written: Array<Written> = []
@@ -259,7 +296,9 @@ class LedgerTransaction {
         if (!outcome.ok) return `its ledger entry could not be written: ${outcome.error.message}`
         const entries = batches[n]?.entries ?? []
         // What was read does not lie below it: R5 would hold of another log.
-        if (outcome.baseOffset >= 0 && outcome.baseOffset < next) return yield* rewound(`${name}-${reader.partition}`, outcome.baseOffset, next)
+        if (outcome.baseOffset >= 0 && outcome.baseOffset < next) {
+          return yield* rewound(`${name}-${reader.partition}`, outcome.baseOffset, next)
+        }
         const held = claims.filter((claim) => entries.some((entry) => sameClaim(entry, claim)))
         const x = outcome.baseOffset >= 0 ? outcome.baseOffset : yield* this.#find(reader)
         if (x === null) return "its ledger entry is gone: the transaction was aborted by somebody else"
@@ -272,7 +311,9 @@ class LedgerTransaction {
   /** Where our entry is, when the broker only knows that it has it: the highest place it can be. */
   #find(reader: LedgerReader): Effect.Effect<number | null, BindingStopped> {
     return Effect.map(reader.toEnd, () => {
-      const own = reader.tail().open.filter((entry) => entry.producerId === this.#own.producerId && entry.epoch === this.#own.epoch)
+      const own = reader.tail().open.filter((entry) =>
+        entry.producerId === this.#own.producerId && entry.epoch === this.#own.epoch
+      )
       return own.at(-1)?.offset ?? null
     })
   }
@@ -291,7 +332,9 @@ class LedgerTransaction {
         const verdict = checkClaims(reader.tail(), x, this.#own, claims, mutations)
         if (verdict.kind === "commit") return null
         if (verdict.kind === "abort") {
-          return `${verdict.claim.topic}-${verdict.claim.slot.partition}: ${format(verdict.committed)} is mirrored already by another transaction`
+          return `${verdict.claim.topic}-${verdict.claim.slot.partition}: ${
+            format(verdict.committed)
+          } is mirrored already by another transaction`
         }
         yield* this.#awaitOne(reader, verdict.entries)
       }
@@ -303,13 +346,19 @@ class LedgerTransaction {
     return Effect.gen({ self: this }, function*() {
       const leftMs = yield* this.#lane.consider(reader, entries)
       const generation = reader.generation()
-      const decided = reader.until((tail) => reader.generation() !== generation || entries.some((entry) => !tail.open.includes(entry)))
+      const decided = reader.until((tail) =>
+        reader.generation() !== generation || entries.some((entry) => !tail.open.includes(entry))
+      )
       yield* Effect.timeoutOption(decided, leftMs)
     })
   }
 }
 
-const makeBinding = (options: LedgerOptions, acquire: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>, lane: string): Effect.Effect<Binding, BindingStopped, Scope.Scope> =>
+const makeBinding = (
+  options: LedgerOptions,
+  acquire: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>,
+  lane: string
+): Effect.Effect<Binding, BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
     const worker = yield* acquire
     const producer = yield* makeTransactionalProducer({

@@ -72,15 +72,33 @@ interface Need {
 /** Also the bound of one transaction's entries, which go as one batch (binding.ts says why). */
 export const MAX_LEDGER_BATCH_BYTES = 8 * 1024 * 1024
 
-const exactly = (key: string, value: string, danger: string | null): Need => ({ key, value, danger, holds: (current) => current === value })
-const atLeast = (key: string, value: number, danger: string | null): Need => ({ key, value: String(value), danger, holds: (current) => Number(current) >= value })
+const exactly = (key: string, value: string, danger: string | null): Need => ({
+  key,
+  value,
+  danger,
+  holds: (current) => current === value
+})
+const atLeast = (key: string, value: number, danger: string | null): Need => ({
+  key,
+  value: String(value),
+  danger,
+  holds: (current) => Number(current) >= value
+})
 
 const needs = (replicas: number): ReadonlyArray<Need> => [
-  exactly("unclean.leader.election.enable", "false", "a leader that lags behind could be elected and forget entries that were acknowledged"),
+  exactly(
+    "unclean.leader.election.enable",
+    "false",
+    "a leader that lags behind could be elected and forget entries that were acknowledged"
+  ),
   exactly("cleanup.policy", "delete", "compaction would drop entries"),
   exactly("retention.ms", "-1", "entries would be dropped with time"),
   exactly("retention.bytes", "-1", "entries would be dropped as the log grows"),
-  atLeast("min.insync.replicas", replicas >= 3 ? 2 : 1, "an acknowledged entry could be on one broker only, and be lost with it"),
+  atLeast(
+    "min.insync.replicas",
+    replicas >= 3 ? 2 : 1,
+    "an acknowledged entry could be on one broker only, and be lost with it"
+  ),
   exactly("compression.type", "producer", null),
   // Entries carry no time of ours, so a clock that is off cannot make a broker refuse one.
   exactly("message.timestamp.type", "LogAppendTime", null),
@@ -113,62 +131,115 @@ const create = (options: LedgerTopicOptions, name: string): Effect.Effect<string
     const result = answer.topics[0]
     const errorCode = result?.errorCode ?? -1
     if (errorCode === 0 || errorCode === TOPIC_ALREADY_EXISTS) return null
-    const error = new BrokerError({ api: "CreateTopics", code: errorCode, subject: name, detail: result?.errorMessage ?? null })
-    if (["retriable", "refresh", "coordinator"].includes(error.class) && errorCode !== INVALID_REPLICATION_FACTOR) return yield* error
+    const error = new BrokerError({
+      api: "CreateTopics",
+      code: errorCode,
+      subject: name,
+      detail: result?.errorMessage ?? null
+    })
+    if (["retriable", "refresh", "coordinator"].includes(error.class) && errorCode !== INVALID_REPLICATION_FACTOR) {
+      return yield* error
+    }
     return error.message
   }))
 
-type Values = { readonly ok: true; readonly values: ReadonlyMap<string, string> } | { readonly ok: false; readonly reason: string }
+type Values = { readonly ok: true; readonly values: ReadonlyMap<string, string> } | {
+  readonly ok: false
+  readonly reason: string
+}
 
 const describe = (cluster: Cluster, name: string): Effect.Effect<Values, WireError> =>
   cluster.retrying(Effect.gen(function*() {
     const answer = yield* cluster.request({ kind: "any" }, describeConfigs, {
-      resources: [{ resourceType: TOPIC_RESOURCE, resourceName: name, configurationKeys: needs(3).map(({ key }) => key) }]
+      resources: [{
+        resourceType: TOPIC_RESOURCE,
+        resourceName: name,
+        configurationKeys: needs(3).map(({ key }) => key)
+      }]
     })
     const result = answer.results[0]
     if (result !== undefined && result.errorCode === 0) {
-      return { ok: true, values: new Map(result.configs.flatMap((c) => c.value === null ? [] : [[c.name, c.value] as const])) } as const
+      return {
+        ok: true,
+        values: new Map(result.configs.flatMap((c) => c.value === null ? [] : [[c.name, c.value] as const]))
+      } as const
     }
-    const error = new BrokerError({ api: "DescribeConfigs", code: result?.errorCode ?? -1, subject: name, detail: result?.errorMessage ?? null })
+    const error = new BrokerError({
+      api: "DescribeConfigs",
+      code: result?.errorCode ?? -1,
+      subject: name,
+      detail: result?.errorMessage ?? null
+    })
     if (["retriable", "refresh"].includes(error.class)) return yield* error
     return { ok: false, reason: error.message } as const
   }))
 
 /** Null, or why the setting could not be made. */
-const set = (options: LedgerTopicOptions, name: string, { key, value }: Need): Effect.Effect<string | null, WireError> =>
+const set = (
+  options: LedgerTopicOptions,
+  name: string,
+  { key, value }: Need
+): Effect.Effect<string | null, WireError> =>
   options.cluster.retrying(Effect.gen(function*() {
     const answer = yield* options.cluster.request({ kind: "any" }, incrementalAlterConfigs, {
-      resources: [{ resourceType: TOPIC_RESOURCE, resourceName: name, configs: [{ name: key, configOperation: SET, value }] }],
+      resources: [{
+        resourceType: TOPIC_RESOURCE,
+        resourceName: name,
+        configs: [{ name: key, configOperation: SET, value }]
+      }],
       validateOnly: options.mode === "validate"
     })
     const result = answer.responses[0]
     const errorCode = result?.errorCode ?? -1
     if (errorCode === 0) return null
-    const error = new BrokerError({ api: "IncrementalAlterConfigs", code: errorCode, subject: name, detail: result?.errorMessage ?? null })
+    const error = new BrokerError({
+      api: "IncrementalAlterConfigs",
+      code: errorCode,
+      subject: name,
+      detail: result?.errorMessage ?? null
+    })
     if (["retriable", "refresh", "coordinator"].includes(error.class)) return yield* error
     return error.message
   }))
 
-const settle = (options: LedgerTopicOptions, topic: TopicMetadata, created: boolean): Effect.Effect<LedgerTopicResult, WireError> =>
+const settle = (
+  options: LedgerTopicOptions,
+  topic: TopicMetadata,
+  created: boolean
+): Effect.Effect<LedgerTopicResult, WireError> =>
   Effect.gen(function*() {
     const { cluster } = options
     const replicas = Math.min(...topic.partitions.map((p) => p.replicas.length))
     const described = yield* describe(cluster, topic.name)
-    if (!described.ok) return refusal(`the settings of ${topic.name} cannot be read, so nobody knows whether it keeps what is written: ${described.reason}`)
+    if (!described.ok) {
+      return refusal(
+        `the settings of ${topic.name} cannot be read, so nobody knows whether it keeps what is written: ${described.reason}`
+      )
+    }
     const changes: Array<string> = created ? [`${topic.name} created with ${replicas} replicas`] : []
     const warnings: Array<string> = []
     for (const need of needs(replicas)) {
       const current = described.values.get(need.key)
       if (current !== undefined && need.holds(current)) continue
       const problem = yield* set(options, topic.name, need)
-      if (problem === null) changes.push(`${need.key} of ${topic.name} set from ${current ?? "unknown"} to ${need.value}`)
-      else if (need.danger !== null) {
-        return refusal(`${need.key} of ${topic.name} is ${current ?? "unknown"}, must be ${need.value} (otherwise ${need.danger}), and cannot be set: ${problem}`)
+      if (problem === null) {
+        changes.push(`${need.key} of ${topic.name} set from ${current ?? "unknown"} to ${need.value}`)
+      } else if (need.danger !== null) {
+        return refusal(
+          `${need.key} of ${topic.name} is ${
+            current ?? "unknown"
+          }, must be ${need.value} (otherwise ${need.danger}), and cannot be set: ${problem}`
+        )
       }
     }
     const brokers = (yield* cluster.brokers).length
-    if (brokers >= 3 && replicas < 3) warnings.push(`${topic.name} has ${replicas} of 3 replicas: a lost disk may lose the proof of what is mirrored`)
-    return { ok: true, topic: { name: topic.name, id: topic.id, partitions: topic.partitions.length, changes, warnings } }
+    if (brokers >= 3 && replicas < 3) {
+      warnings.push(`${topic.name} has ${replicas} of 3 replicas: a lost disk may lose the proof of what is mirrored`)
+    }
+    return {
+      ok: true,
+      topic: { name: topic.name, id: topic.id, partitions: topic.partitions.length, changes, warnings }
+    }
   })
 
 /** Found, be it that it was just created: brokers hear of it one by one. */
@@ -182,7 +253,11 @@ const find = (cluster: Cluster, name: string): Effect.Effect<TopicMetadata | nul
     return null
   })
 
-const settleKnown = (options: LedgerTopicOptions, name: string, id: string): Effect.Effect<LedgerTopicResult, WireError> =>
+const settleKnown = (
+  options: LedgerTopicOptions,
+  name: string,
+  id: string
+): Effect.Effect<LedgerTopicResult, WireError> =>
   Effect.gen(function*() {
     const topic = yield* find(options.cluster, name)
     if (topic?.id !== id) return { ok: false, reason: ledgerLost(name, topic !== null).what, forGood: true }
@@ -203,8 +278,19 @@ export const ensureLedgerTopic = (options: LedgerTopicOptions): Effect.Effect<Le
     const problem = yield* create(options, name)
     if (problem !== null) return refusal(`the ledger topic ${name} cannot be created on the target: ${problem}`)
     if (mode === "validate") {
-      return { ok: true, topic: { name, id: "", partitions: options.partitions ?? 1, changes: [`${name} would be created`], warnings: [] } }
+      return {
+        ok: true,
+        topic: {
+          name,
+          id: "",
+          partitions: options.partitions ?? 1,
+          changes: [`${name} would be created`],
+          warnings: []
+        }
+      }
     }
     const topic = yield* find(cluster, name)
-    return topic === null ? refusal(`the ledger topic ${name} was created, but no broker shows it`) : yield* settle(options, topic, true)
+    return topic === null
+      ? refusal(`the ledger topic ${name} was created, but no broker shows it`)
+      : yield* settle(options, topic, true)
   })

@@ -32,7 +32,9 @@ export type LogError = WireError | LedgerLost
 /** One sentence for every place that may find it. `now`: another topic has the name. */
 export const ledgerLost = (topic: string, now: boolean): LedgerLost =>
   new LedgerLost({
-    what: `the ledger topic ${topic} was deleted${now ? " and created anew" : ""} while this flow ran. What it knew of the records that are mirrored is gone, and without it some could be mirrored twice, so the flow does not go on by itself. Started again, it takes all that the group has done for mirrored`
+    what: `the ledger topic ${topic} was deleted${
+      now ? " and created anew" : ""
+    } while this flow ran. What it knew of the records that are mirrored is gone, and without it some could be mirrored twice, so the flow does not go on by itself. Started again, it takes all that the group has done for mirrored`
   })
 
 export interface LedgerLog {
@@ -81,12 +83,19 @@ const batchesOf = (records: Buffer | null): Effect.Effect<ReadonlyArray<BatchVie
 export const clusterLog = (options: ClusterLogOptions): LedgerLog => {
   const { cluster, partition, purpose, topic, topicId } = options
   const subject = `${topic}-${partition}`
-  const leader: Effect.Effect<Destination, WireError> = Effect.map(cluster.leader(topic, partition), ({ leader: id }) => ({ kind: "broker", id }))
+  const leader: Effect.Effect<Destination, WireError> = Effect.map(
+    cluster.leader(topic, partition),
+    ({ leader: id }) => ({ kind: "broker", id })
+  )
   /** Returns when the topic is the one it was. */
   const stillThere: Effect.Effect<void, LogError> = Effect.gen(function*() {
     for (let look = 0; look < LOOKS; look++) {
       const now = (yield* cluster.topics([topic])).get(topic)
-      if (now !== undefined && now.partitions.length > 0) return now.id === topicId ? undefined : yield* ledgerLost(topic, true)
+      if (now !== undefined && now.partitions.length > 0) {
+        return now.id === topicId
+          ? undefined
+          : yield* ledgerLost(topic, true)
+      }
       yield* Effect.sleep(LOOK_MS)
     }
     return yield* ledgerLost(topic, false)

@@ -29,14 +29,21 @@ const slotOf = (worker: WorkerLedger, at: SourcePartition) => {
 export const knownOf = (worker: WorkerLedger, at: SourcePartition): Effect.Effect<Known, BindingStopped> =>
   Effect.suspend(() => {
     const { key, reader } = slotOf(worker, at)
-    return Effect.map(reader.toEnd, () => ({ done: reader.tail().done(key), undecided: reader.tail().openOf(key).map((entry) => entry.done.ranges) }))
+    return Effect.map(
+      reader.toEnd,
+      () => ({ done: reader.tail().done(key), undecided: reader.tail().openOf(key).map((entry) => entry.done.ranges) })
+    )
   })
 
 /**
  * The new owner of a partition: makes the tail ready, waits for undecided entries of the slot (and fences their
  * producers when patience is over), and gives what is done. `own`: the transactional id of the asking lane.
  */
-export const settledDone = (worker: WorkerLedger, at: SourcePartition, own: string): Effect.Effect<RangeSet, BindingStopped> =>
+export const settledDone = (
+  worker: WorkerLedger,
+  at: SourcePartition,
+  own: string
+): Effect.Effect<RangeSet, BindingStopped> =>
   Effect.gen(function*() {
     const { key, reader } = slotOf(worker, at)
     yield* reader.toEnd
@@ -44,7 +51,10 @@ export const settledDone = (worker: WorkerLedger, at: SourcePartition, own: stri
       const open = reader.tail().openOf(key)
       if (open.length === 0) return reader.tail().done(key)
       const leftMs = yield* worker.fencer.consider(reader.partition, open, reader.tail().open, own)
-      yield* Effect.timeoutOption(reader.until((tail) => tail.ready && open.some((entry) => !tail.open.includes(entry))), leftMs)
+      yield* Effect.timeoutOption(
+        reader.until((tail) => tail.ready && open.some((entry) => !tail.open.includes(entry))),
+        leftMs
+      )
     }
   })
 

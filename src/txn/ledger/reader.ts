@@ -98,21 +98,30 @@ class Reader implements LedgerReader {
         yield* this.#follow
       }
     }).pipe(
-      Effect.catch((failure) => Effect.sync(() => {
-        this.#failure = failure
-        this.#changed.notify()
-      })),
-      Effect.catchDefect((defect) => Effect.sync(() => {
-        this.#failure = stopped(`the ledger's reader broke: ${defect instanceof Error ? defect.message : String(defect)}`)
-        this.#changed.notify()
-      }))
+      Effect.catch((failure) =>
+        Effect.sync(() => {
+          this.#failure = failure
+          this.#changed.notify()
+        })
+      ),
+      Effect.catchDefect((defect) =>
+        Effect.sync(() => {
+          this.#failure = stopped(
+            `the ledger's reader broke: ${defect instanceof Error ? defect.message : String(defect)}`
+          )
+          this.#changed.notify()
+        })
+      )
     )
   }
 
   get #open(): Effect.Effect<void, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const { mutations = NO_MUTATIONS } = this.#options
-      const start = yield* this.#patiently("the start of", mutations.startAtEnd === true ? this.log.end : this.log.start)
+      const start = yield* this.#patiently(
+        "the start of",
+        mutations.startAtEnd === true ? this.log.end : this.log.start
+      )
       const tail = new LedgerTail(start, mutations)
       tail.aim(yield* this.#patiently("the end of", this.log.end))
       this.#tail = tail
@@ -140,7 +149,12 @@ class Reader implements LedgerReader {
       try: () => {
         for (const view of batches) tail.feed(readBatch(view))
       },
-      catch: (cause) => stopped(`${this.#options.topic}-${this.partition} cannot be understood: ${cause instanceof ProtocolError ? cause.what : String(cause)}`)
+      catch: (cause) =>
+        stopped(
+          `${this.#options.topic}-${this.partition} cannot be understood: ${
+            cause instanceof ProtocolError ? cause.what : String(cause)
+          }`
+        )
     })
   }
 
@@ -149,10 +163,14 @@ class Reader implements LedgerReader {
       const name = `${this.#options.topic}-${this.partition}`
       const end = yield* this.#patiently("the end of", this.log.end)
       if (next > end) {
-        return yield* stoppedForGood(`${name} ends at offset ${end}, but was read up to ${next}: its newest entries are lost (an unclean leader election, or the topic was created anew), and with them the proof of what is mirrored`)
+        return yield* stoppedForGood(
+          `${name} ends at offset ${end}, but was read up to ${next}: its newest entries are lost (an unclean leader election, or the topic was created anew), and with them the proof of what is mirrored`
+        )
       }
       const start = yield* this.#patiently("the start of", this.log.start)
-      this.#options.onRestart?.(`${name} begins at offset ${start} now, past ${next}, which was to be read next: it is read again from its start`)
+      this.#options.onRestart?.(
+        `${name} begins at offset ${start} now, past ${next}, which was to be read next: it is read again from its start`
+      )
     })
   }
 
@@ -162,7 +180,11 @@ class Reader implements LedgerReader {
         const result = yield* Effect.result(effect)
         if (result._tag === "Success") return result.success
         if (result.failure._tag === "LedgerLost") return yield* stoppedForGood(result.failure.what)
-        if (!passesByItself(result.failure)) return yield* stopped(`${what} the ledger topic ${this.#options.topic} cannot be read: ${result.failure.message}`)
+        if (!passesByItself(result.failure)) {
+          return yield* stopped(
+            `${what} the ledger topic ${this.#options.topic} cannot be read: ${result.failure.message}`
+          )
+        }
         yield* backOff(attempt, BACKOFF)
       }
     })

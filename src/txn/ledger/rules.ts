@@ -66,7 +66,8 @@ export type Verdict =
   | { readonly kind: "wait"; readonly entries: ReadonlyArray<OpenEntry> }
 
 const isOwn = (entry: OpenEntry, own: Producing, mutations: Mutations): boolean =>
-  (entry.producerId === own.producerId && entry.epoch === own.epoch) || mutations.siblingIsOwn?.(entry.producerId) === true
+  (entry.producerId === own.producerId && entry.epoch === own.epoch) ||
+  mutations.siblingIsOwn?.(entry.producerId) === true
 
 /**
  * R5, for a transaction whose entry was written at offset `x`. The tail must have read everything below x.
@@ -74,7 +75,13 @@ const isOwn = (entry: OpenEntry, own: Producing, mutations: Mutations): boolean 
  * Waiting follows the order of the log, so it cannot deadlock; entries above x are no concern of ours: their owners
  * see ours and wait for us. Going by producer id and epoch, not by worker: a sibling lane's entry counts.
  */
-export const checkClaims = (tail: LedgerTail, x: number, own: Producing, claims: ReadonlyArray<Claim>, mutations: Mutations = NO_MUTATIONS): Verdict => {
+export const checkClaims = (
+  tail: LedgerTail,
+  x: number,
+  own: Producing,
+  claims: ReadonlyArray<Claim>,
+  mutations: Mutations = NO_MUTATIONS
+): Verdict => {
   if (mutations.skipCheck === true) return { kind: "commit" }
   const undecided: Array<OpenEntry> = []
   for (const claim of claims) {
@@ -86,6 +93,12 @@ export const checkClaims = (tail: LedgerTail, x: number, own: Producing, claims:
   }
   const [first] = undecided
   if (first === undefined || mutations.undecidedIsAbsent === true) return { kind: "commit" }
-  if (mutations.abortOnUndecided === true) return { kind: "abort", claim: claims.find((c) => c.key === first.key) as Claim, committed: first.done.ranges }
+  if (mutations.abortOnUndecided === true) {
+    return {
+      kind: "abort",
+      claim: claims.find((c) => c.key === first.key) as Claim,
+      committed: first.done.ranges
+    }
+  }
   return { kind: "wait", entries: undecided }
 }

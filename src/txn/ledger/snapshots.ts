@@ -91,14 +91,20 @@ class Snapshots {
       const { log, producer, reader, topic } = this.#options
       const batches = ledgerBatches(snapshotEntries(facts))
       this.#lastBytes = batches.reduce((sum, batch) => sum + batch.bytes.length, 0)
-      const produced = yield* Effect.result(producer.produce(batches.map(({ bytes }) => ({ topic, partition: reader.partition, bytes }))))
-      const problem = produced._tag === "Failure" ? produced.failure.message : produced.success.map((o) => o.ok ? null : o.error.message).find((m) => m !== null)
+      const produced = yield* Effect.result(
+        producer.produce(batches.map(({ bytes }) => ({ topic, partition: reader.partition, bytes })))
+      )
+      const problem = produced._tag === "Failure"
+        ? produced.failure.message
+        : produced.success.map((o) => o.ok ? null : o.error.message).find((m) => m !== null)
       if (problem !== undefined || produced._tag === "Failure") {
         log("warn", `a snapshot of the ledger ${topic}-${reader.partition} could not be written: ${problem}`)
         return null
       }
       // A batch whose offset the broker does not tell (-1) is somewhere below the end.
-      const offsets = produced.success.map((outcome, n) => outcome.ok && outcome.baseOffset >= 0 ? outcome.baseOffset + (batches[n]?.entries.length ?? 1) - 1 : Infinity)
+      const offsets = produced.success.map((outcome, n) =>
+        outcome.ok && outcome.baseOffset >= 0 ? outcome.baseOffset + (batches[n]?.entries.length ?? 1) - 1 : Infinity
+      )
       const last = Math.max(...offsets)
       if (last < Infinity) return last
       return (yield* Effect.catch(Effect.map(reader.log.end, (end) => end - 1), () => Effect.succeed(null)))
@@ -113,7 +119,10 @@ class Snapshots {
       Effect.tap(() => Effect.sync(() => log("debug", `the ledger ${name} begins at offset ${decidedBelow} now`))),
       Effect.catch((error) =>
         Effect.sync(() => {
-          log("warn", `the ledger ${name} could not be cut at offset ${decidedBelow}; it grows until that is possible: ${error.message}`)
+          log(
+            "warn",
+            `the ledger ${name} could not be cut at offset ${decidedBelow}; it grows until that is possible: ${error.message}`
+          )
           return false
         })
       )
@@ -144,4 +153,5 @@ class Snapshots {
 }
 
 /** Runs until the reader fails or it is interrupted. */
-export const runSnapshots = (options: SnapshotOptions): Effect.Effect<never, BindingStopped> => new Snapshots(options).run
+export const runSnapshots = (options: SnapshotOptions): Effect.Effect<never, BindingStopped> =>
+  new Snapshots(options).run

@@ -139,7 +139,13 @@ export class LedgerTail {
       // The log may start inside a batch; what lies before its start is decided, and is in a snapshot.
       if (offset < this.#next) continue
       const misplaced = entry.kind === "done" ? !batch.transactional : batch.transactional
-      if (misplaced) throw new ProtocolError({ what: `the ledger record at offset ${offset} (${entry.kind}) is ${batch.transactional ? "" : "not "}part of a transaction: onceover does not write such records` })
+      if (misplaced) {
+        throw new ProtocolError({
+          what: `the ledger record at offset ${offset} (${entry.kind}) is ${
+            batch.transactional ? "" : "not "
+          }part of a transaction: onceover does not write such records`
+        })
+      }
       if (entry.kind === "snapshot") {
         this.#merge(entry.slots)
         this.#sinceSnapshot = { entries: 0, bytes: 0 }
@@ -148,7 +154,13 @@ export class LedgerTail {
       const { entries, bytes } = this.#sinceSnapshot
       this.#sinceSnapshot = { entries: entries + 1, bytes: bytes + size }
       this.#lastProducer = batch.producerId
-      this.#open.push({ offset, producerId: batch.producerId, epoch: batch.epoch, key: slotKey(entry.slot), done: entry })
+      this.#open.push({
+        offset,
+        producerId: batch.producerId,
+        epoch: batch.epoch,
+        key: slotKey(entry.slot),
+        done: entry
+      })
     }
   }
 
@@ -165,7 +177,7 @@ export class LedgerTail {
     const closed = this.#open.filter((entry) => entry.producerId === producerId && this.#decides(epoch, entry))
     if (closed.length === 0) return
     this.#open = this.#open.filter((entry) => !closed.includes(entry))
-    if (commit) for (const { done, key } of closed) this.#add(key, done.slot, done.ranges)
+    if (commit) { for (const { done, key } of closed) this.#add(key, done.slot, done.ranges) }
   }
 
   #decides(epoch: number, entry: OpenEntry): boolean {

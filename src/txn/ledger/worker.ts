@@ -51,14 +51,16 @@ export interface WorkerOptions {
 }
 
 /** The ledger partition of a slot. Fixed for good, as the partition count is. */
-export const partitionOfSlot = (key: string, partitions: number): number => partitions === 1 ? 0 : crc32c(Buffer.from(key, "utf8")) % partitions
+export const partitionOfSlot = (key: string, partitions: number): number =>
+  partitions === 1 ? 0 : crc32c(Buffer.from(key, "utf8")) % partitions
 
 const stopped = (what: string): BindingStopped => new BindingStopped({ binding: "ledger", what })
 const fromWire = (error: WireError): BindingStopped => stopped(error.message)
 
 const openTopic = (options: WorkerOptions): Effect.Effect<LedgerTopic, BindingStopped> =>
   Effect.gen(function*() {
-    const { flow, log, memory = { topicId: null }, partitions, replicationFactor, target, targetAdmin = target } = options
+    const { flow, log, memory = { topicId: null }, partitions, replicationFactor, target, targetAdmin = target } =
+      options
     const result = yield* ensureLedgerTopic({
       cluster: targetAdmin,
       flow,
@@ -67,9 +69,13 @@ const openTopic = (options: WorkerOptions): Effect.Effect<LedgerTopic, BindingSt
       ...(partitions === undefined ? {} : { partitions }),
       ...(replicationFactor === undefined ? {} : { replicationFactor })
     }).pipe(Effect.mapError(fromWire))
-    if (!result.ok) return yield* new BindingStopped({ binding: "ledger", what: result.reason, forGood: result.forGood === true })
+    if (!result.ok) {
+      return yield* new BindingStopped({ binding: "ledger", what: result.reason, forGood: result.forGood === true })
+    }
     memory.topicId = result.topic.id
-    for (const change of result.topic.changes) log("info", `ledger: ${change}`)
+    for (const change of result.topic.changes) {
+      log("info", `ledger: ${change}`)
+    }
     for (const warning of result.topic.warnings) log("warn", `ledger: ${warning}`)
     return result.topic
   })
@@ -88,14 +94,31 @@ export const openWorker = (options: WorkerOptions): Effect.Effect<WorkerLedger, 
     const sourceClusterId = yield* Effect.mapError(source.retrying(source.clusterId), fromWire)
     const topic = yield* openTopic(options)
     const purposes = Array.from({ length: topic.partitions }, (_, partition) => `ledger-${flow}-${partition}`)
-    yield* Effect.addFinalizer(() => Effect.forEach(purposes.flatMap((p) => [p, `${p}-control`]), target.release, { discard: true }))
-    const readers = yield* Effect.forEach(purposes, (purpose, partition) =>
-      openReader(options, topic, clusterLog({ cluster: target, topic: topic.name, topicId: topic.id, partition, purpose })))
+    yield* Effect.addFinalizer(() =>
+      Effect.forEach(purposes.flatMap((p) => [p, `${p}-control`]), target.release, { discard: true })
+    )
+    const readers = yield* Effect.forEach(
+      purposes,
+      (purpose, partition) =>
+        openReader(
+          options,
+          topic,
+          clusterLog({ cluster: target, topic: topic.name, topicId: topic.id, partition, purpose })
+        )
+    )
     const fencer = yield* makeFencer({ cluster: target, purpose: `ledger-fence-${flow}`, patienceMs, mutations, log })
     const producer = yield* makeProducer({ cluster: target, purpose: `ledger-snapshot-${flow}` })
     const producerIds = new Set<number>()
     for (const reader of readers) {
-      const run = runSnapshots({ topic: topic.name, reader, producer, isOwn: (id) => producerIds.has(id), limits: options.snapshots ?? SNAPSHOT_LIMITS, log, mutations })
+      const run = runSnapshots({
+        topic: topic.name,
+        reader,
+        producer,
+        isOwn: (id) => producerIds.has(id),
+        limits: options.snapshots ?? SNAPSHOT_LIMITS,
+        log,
+        mutations
+      })
       // It fails only as the reader does, which every lane is told of.
       yield* Effect.forkScoped(Effect.ignore(run))
     }
@@ -112,7 +135,11 @@ export const sharedWhileUsed = <A, E>(make: Effect.Effect<A, E, Scope.Scope>): E
     const scope = yield* Scope.make()
     return yield* make.pipe(
       Scope.provide(scope),
-      Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.sync(() => void (current = { value: exit.value, scope })) : Scope.close(scope, Exit.void))
+      Effect.onExit((exit) =>
+        Exit.isSuccess(exit)
+          ? Effect.sync(() => void (current = { value: exit.value, scope }))
+          : Scope.close(scope, Exit.void)
+      )
     )
   })
   const leave = Effect.suspend(() => {

@@ -25,7 +25,9 @@ import type { Codec } from "./recordBatch.ts"
 export const defaultDecompressionLimit = 128 * 1024 * 1024
 
 const tooLarge = (codec: Codec, limit: number): ProtocolError =>
-  new ProtocolError({ what: `the records decompress (${codec}) to more than ${limit} bytes, which is the limit for one batch` })
+  new ProtocolError({
+    what: `the records decompress (${codec}) to more than ${limit} bytes, which is the limit for one batch`
+  })
 
 const corrupt = (codec: Codec, why: string): ProtocolError =>
   new ProtocolError({ what: `the records are not what ${codec} writes: ${why}` })

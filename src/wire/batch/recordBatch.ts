@@ -33,7 +33,13 @@ export const at = {
 } as const
 
 /** Bits of the attributes field. */
-export const bit = { codec: 0x07, logAppendTime: 0x08, transactional: 0x10, control: 0x20, deleteHorizon: 0x40 } as const
+export const bit = {
+  codec: 0x07,
+  logAppendTime: 0x08,
+  transactional: 0x10,
+  control: 0x20,
+  deleteHorizon: 0x40
+} as const
 
 /** What the length field does not count: base offset and itself. */
 export const lengthOverhead = 12
@@ -162,7 +168,12 @@ const checkHeader = (view: BatchView): void => {
     refuse(view, `it announces ${recordCount} records in ${lastOffsetDelta + 1} offsets`)
   }
   if (codecs[view.attributes & bit.codec] === undefined) {
-    refuse(view, `it is compressed with codec ${view.attributes & bit.codec}; known are ${codecs.map((name, id) => `${id} (${name})`).join(", ")}`)
+    refuse(
+      view,
+      `it is compressed with codec ${view.attributes & bit.codec}; known are ${
+        codecs.map((name, id) => `${id} (${name})`).join(", ")
+      }`
+    )
   }
   if (!Number.isSafeInteger(producerId)) refuse(view, `its producer id ${producerId} is beyond what brokers give out`)
 }
@@ -183,7 +194,9 @@ export const splitBatches = (records: Buffer): ReadonlyArray<BatchView> => {
     if (magic !== 2) refuseMagic(magic, position)
     const size = lengthOverhead + records.readInt32BE(position + at.length)
     if (size < at.records) {
-      throw new ProtocolError({ what: `the record batch at byte ${position} announces ${size} bytes; a header alone has ${at.records}` })
+      throw new ProtocolError({
+        what: `the record batch at byte ${position} announces ${size} bytes; a header alone has ${at.records}`
+      })
     }
     if (size > records.length - position) break
     const view = new BatchView(records, position)

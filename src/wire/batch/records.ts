@@ -40,7 +40,9 @@ const smallestRecord = 7
 const decodeHeaders = (reader: RecordReader): ReadonlyArray<RecordHeader> => {
   const count = reader.varint()
   if (count === 0) return none
-  if (count < 0 || count > reader.remaining / 2) throw new ProtocolError({ what: `a record announces ${count} headers` })
+  if (count < 0 || count > reader.remaining / 2) {
+    throw new ProtocolError({ what: `a record announces ${count} headers` })
+  }
   const headers: Array<RecordHeader> = []
   for (let i = 0; i < count; i++) {
     const key = reader.bytesOrNull("header name")
@@ -68,7 +70,9 @@ const decodeAll = (batch: BatchView, bytes: Buffer): Array<Rec> => {
     const timestampDelta = reader.varlong()
     const offsetDelta = reader.varint()
     if (offsetDelta < 0 || offsetDelta > lastOffsetDelta) {
-      throw new ProtocolError({ what: `a record's offset lies ${offsetDelta} after the base, beyond the batch's last (${lastOffsetDelta})` })
+      throw new ProtocolError({
+        what: `a record's offset lies ${offsetDelta} after the base, beyond the batch's last (${lastOffsetDelta})`
+      })
     }
     const key = reader.bytesOrNull("key")
     const value = reader.bytesOrNull("value")
@@ -121,8 +125,7 @@ export interface BatchOptions {
   readonly transactional?: boolean
 }
 
-const fieldSize = (bytes: Buffer | null): number =>
-  bytes === null ? 1 : varintSize(bytes.length) + bytes.length
+const fieldSize = (bytes: Buffer | null): number => bytes === null ? 1 : varintSize(bytes.length) + bytes.length
 
 const writeField = (out: Buffer, bytes: Buffer | null, position: number): number => {
   if (bytes === null) return writeVarint(out, -1, position)
@@ -133,13 +136,20 @@ const writeField = (out: Buffer, bytes: Buffer | null, position: number): number
 
 /** Without the length in front. */
 const bodySize = (record: Rec, timestampDelta: number | bigint, offsetDelta: number): number => {
-  let size = 1 + varlongSize(timestampDelta) + varintSize(offsetDelta) + fieldSize(record.key) + fieldSize(record.value) +
+  let size = 1 + varlongSize(timestampDelta) + varintSize(offsetDelta) + fieldSize(record.key) +
+    fieldSize(record.value) +
     varintSize(record.headers.length)
   for (const header of record.headers) size += fieldSize(header.key) + fieldSize(header.value)
   return size
 }
 
-const writeBody = (out: Buffer, record: Rec, timestampDelta: number | bigint, offsetDelta: number, position: number): number => {
+const writeBody = (
+  out: Buffer,
+  record: Rec,
+  timestampDelta: number | bigint,
+  offsetDelta: number,
+  position: number
+): number => {
   let to = position
   out[to++] = 0
   to = writeVarlong(out, timestampDelta, to)
@@ -171,7 +181,9 @@ const encodeBodies = (records: ReadonlyArray<Rec>, deltaOf: (record: Rec, index:
     sizes.push(size)
     total += varintSize(size) + size
   })
-  if (total > 0x7fff_ffff - at.records) throw new ProtocolError({ what: `${total} bytes of records do not fit into one batch` })
+  if (total > 0x7fff_ffff - at.records) {
+    throw new ProtocolError({ what: `${total} bytes of records do not fit into one batch` })
+  }
   const bytes = Buffer.allocUnsafe(total)
   let position = 0
   records.forEach((record, index) => {
@@ -181,7 +193,12 @@ const encodeBodies = (records: ReadonlyArray<Rec>, deltaOf: (record: Rec, index:
   return { bytes, baseTimestamp, maxTimestamp }
 }
 
-const writeHeader = (out: Buffer, options: BatchOptions, body: Body, offsets: { base: number; last: number; count: number }): void => {
+const writeHeader = (
+  out: Buffer,
+  options: BatchOptions,
+  body: Body,
+  offsets: { base: number; last: number; count: number }
+): void => {
   out.writeBigInt64BE(BigInt(offsets.base), at.baseOffset)
   out.writeInt32BE(out.length - lengthOverhead, at.length)
   out.writeInt32BE(options.partitionLeaderEpoch ?? -1, at.partitionLeaderEpoch)
@@ -211,9 +228,13 @@ export const encodeBatch = (records: ReadonlyArray<Rec>, options: BatchOptions):
   const last = keep ? records.at(-1)?.offset ?? 0 : records.length - 1
   if (records.length === 0) throw new ProtocolError({ what: "a record batch needs at least one record" })
   if (keep && records.some((record, index) => index > 0 && record.offset <= (records[index - 1] as Rec).offset)) {
-    throw new ProtocolError({ what: `the offsets of a record batch must ascend; they do not between ${base} and ${last}` })
+    throw new ProtocolError({
+      what: `the offsets of a record batch must ascend; they do not between ${base} and ${last}`
+    })
   }
-  if (last - base > 0x7fff_ffff) throw new ProtocolError({ what: `offsets ${base} to ${last} do not fit into one record batch` })
+  if (last - base > 0x7fff_ffff) {
+    throw new ProtocolError({ what: `offsets ${base} to ${last} do not fit into one record batch` })
+  }
   const body = encodeBodies(records, keep ? (record) => record.offset - base : (_, index) => index)
   const compressed = compress(options.codec, body.bytes)
   const out = Buffer.allocUnsafe(at.records + compressed.length)

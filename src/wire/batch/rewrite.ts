@@ -49,7 +49,9 @@ const difference = Buffer.alloc(rewritten)
 export const rewriteForProduce = (batch: BatchView, header: ProduceHeader): void => {
   const verdict = passThroughVerdict(batch)
   if (!verdict.ok) {
-    throw new ProtocolError({ what: `the record batch at offset ${batch.baseOffset} cannot be produced as it is: ${verdict.reason}` })
+    throw new ProtocolError({
+      what: `the record batch at offset ${batch.baseOffset} cannot be produced as it is: ${verdict.reason}`
+    })
   }
   const { buffer, start } = batch
   const from = start + at.attributes

@@ -75,7 +75,9 @@ export class RecordReader {
     const length = this.varint()
     if (length === -1) return null
     if (length < 0 || length > this.end - this.position) {
-      throw new ProtocolError({ what: `a record's ${field} announces ${length} bytes, ${this.end - this.position} are there` })
+      throw new ProtocolError({
+        what: `a record's ${field} announces ${length} bytes, ${this.end - this.position} are there`
+      })
     }
     this.position += length
     return this.buffer.subarray(this.position - length, this.position)

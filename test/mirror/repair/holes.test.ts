@@ -16,29 +16,54 @@ describe("what a share group gave up", () => {
   })
 
   it("is not what an open transaction holds", () => {
-    assert.deepStrictEqual(holesOf({ ...view, done: [{ first: 10, last: 99 }], undecided: [[{ first: 0, last: 9 }]] }).missing, [])
+    assert.deepStrictEqual(
+      holesOf({ ...view, done: [{ first: 10, last: 99 }], undecided: [[{ first: 0, last: 9 }]] }).missing,
+      []
+    )
   })
 
   it("is lost, and told apart, where the source has dropped it", () => {
-    const { gone, missing } = holesOf({ ...view, logStart: 50, done: [{ first: 0, last: 39 }, { first: 45, last: 59 }] })
+    const { gone, missing } = holesOf({
+      ...view,
+      logStart: 50,
+      done: [{ first: 0, last: 39 }, { first: 45, last: 59 }]
+    })
     assert.deepStrictEqual([missing, gone], [[{ first: 60, last: 99 }], [{ first: 40, last: 44 }]])
   })
 
   it("does not reach before the first done offset of a group that began at the end", () => {
-    assert.deepStrictEqual(holesOf({ ...view, fromEarliest: false, done: [{ first: 70, last: 79 }] }).missing, [{ first: 80, last: 99 }])
+    assert.deepStrictEqual(holesOf({ ...view, fromEarliest: false, done: [{ first: 70, last: 79 }] }).missing, [{
+      first: 80,
+      last: 99
+    }])
     assert.deepStrictEqual(holesOf({ ...view, fromEarliest: false }).missing, [])
   })
 
   it("agrees, offset by offset, with the rule", () => {
-    const ranges = fc.array(fc.record({ first: fc.nat(60), size: fc.nat(8) }), { maxLength: 5 }).map((list) => rangeSet(list.map(({ first, size }) => ({ first, last: first + size }))))
-    fc.assert(fc.property(fc.integer({ min: -1, max: 70 }), fc.nat(70), ranges, ranges, fc.boolean(), (groupStart, logStart, done, open, fromEarliest) => {
-      const { gone, missing } = holesOf({ groupStart, logStart, done, undecided: [open], fromEarliest })
-      const first = done[0]?.first ?? Infinity
-      for (let offset = 0; offset < 80; offset++) {
-        const owed = offset < groupStart && !contains(done, offset) && !contains(open, offset)
-        assert.strictEqual(contains(missing, offset), owed && offset >= logStart && (fromEarliest || offset >= first), `missing ${offset}`)
-        assert.strictEqual(contains(gone, offset), owed && offset < logStart && offset >= first, `gone ${offset}`)
-      }
-    }))
+    const ranges = fc.array(fc.record({ first: fc.nat(60), size: fc.nat(8) }), { maxLength: 5 }).map((list) =>
+      rangeSet(list.map(({ first, size }) => ({ first, last: first + size })))
+    )
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -1, max: 70 }),
+        fc.nat(70),
+        ranges,
+        ranges,
+        fc.boolean(),
+        (groupStart, logStart, done, open, fromEarliest) => {
+          const { gone, missing } = holesOf({ groupStart, logStart, done, undecided: [open], fromEarliest })
+          const first = done[0]?.first ?? Infinity
+          for (let offset = 0; offset < 80; offset++) {
+            const owed = offset < groupStart && !contains(done, offset) && !contains(open, offset)
+            assert.strictEqual(
+              contains(missing, offset),
+              owed && offset >= logStart && (fromEarliest || offset >= first),
+              `missing ${offset}`
+            )
+            assert.strictEqual(contains(gone, offset), owed && offset < logStart && offset >= first, `gone ${offset}`)
+          }
+        }
+      )
+    )
   })
 })

@@ -42,7 +42,13 @@ const fence = (world: World, entries: ReadonlyArray<OpenEntry>): void => {
 }
 
 /** R4 and R5: the outputs, the entry, the wait. True: commit may be asked for. */
-function* prepare(world: World, worker: Worker, id: string, { own, records }: Attempt, generation: number): Step<"commit" | "abort" | "doubt"> {
+function* prepare(
+  world: World,
+  worker: Worker,
+  id: string,
+  { own, records }: Attempt,
+  generation: number
+): Step<"commit" | "abort" | "doubt"> {
   const outputs = function*() {
     return (yield* request(world, () => world.produce(id, own.epoch, records))).kind
   }
@@ -66,7 +72,8 @@ function* prepare(world: World, worker: Worker, id: string, { own, records }: At
     const verdict = checkClaims(worker.tail, x, own, [claimOf(records)], world.mutations)
     if (verdict.kind !== "wait") return verdict.kind
     fence(world, verdict.entries)
-    yield () => pruned() || verdict.entries.some((entry) => !worker.tail.open.includes(entry)) || world.random.occurs(0.02)
+    yield () =>
+      pruned() || verdict.entries.some((entry) => !worker.tail.open.includes(entry)) || world.random.occurs(0.02)
   }
 }
 
@@ -119,7 +126,9 @@ export function* pruner(world: World, worker: Worker): Fiber {
     yield always
     const at = world.snapshot(facts)
     const generation = worker.generation
-    if (mutations.pruneEarly !== true) yield () => worker.generation !== generation || (worker.tail.next > at && worker.tail.lastStable > at)
+    if (mutations.pruneEarly !== true) {
+      yield () => worker.generation !== generation || (worker.tail.next > at && worker.tail.lastStable > at)
+    }
     if (worker.generation === generation) world.deleteBelow(facts.decidedBelow)
   }
 }
@@ -135,13 +144,18 @@ export interface SimulationOptions extends WorldOptions {
 
 class Run {
   readonly world: World
-  readonly workers: Array<{ readonly worker: Worker; fibers: Array<{ readonly fiber: Fiber; ready: () => boolean; restart: () => Fiber }> }> = []
+  readonly workers: Array<
+    { readonly worker: Worker; fibers: Array<{ readonly fiber: Fiber; ready: () => boolean; restart: () => Fiber }> }
+  > = []
 
   constructor(options: SimulationOptions, makeWorker: (world: World) => Worker) {
     this.world = new World(options)
     for (let w = 0; w < (options.workers ?? 2); w++) {
       const worker = makeWorker(this.world)
-      const makers: Array<() => Fiber> = Array.from({ length: options.lanesPerWorker ?? 2 }, (_, n) => () => lane(this.world, worker, `w${w}-${n}`))
+      const makers: Array<() => Fiber> = Array.from(
+        { length: options.lanesPerWorker ?? 2 },
+        (_, n) => () => lane(this.world, worker, `w${w}-${n}`)
+      )
       if (options.pruning !== false) makers.push(() => pruner(this.world, worker))
       this.workers.push({ worker, fibers: makers.map((restart) => ({ fiber: restart(), ready: always, restart })) })
     }
@@ -186,7 +200,9 @@ export const simulate = (options: SimulationOptions, makeWorker: (world: World) 
       if (n % 500 === 499) run.world.expireLock()
       run.step()
     }
-    return run.world.finished ? null : `stuck: ${run.world.acknowledged.filter((done) => !done).length} records are never acknowledged`
+    return run.world.finished
+      ? null
+      : `stuck: ${run.world.acknowledged.filter((done) => !done).length} records are never acknowledged`
   } catch (error) {
     if (error instanceof Violation) return error.message
     throw error

@@ -6,10 +6,16 @@ import { ProtocolError } from "../../../src/wire/bytes.ts"
 import { rangeSet } from "../../../src/wire/ranges.ts"
 
 const offset = fc.oneof(fc.nat(1_000), fc.integer({ min: 0, max: 2 ** 52 }))
-const ranges = fc.array(fc.record({ first: offset, size: fc.nat(500) }), { maxLength: 8 }).map((list) => rangeSet(list.map(({ first, size }) => ({ first, last: first + size }))))
+const ranges = fc.array(fc.record({ first: offset, size: fc.nat(500) }), { maxLength: 8 }).map((list) =>
+  rangeSet(list.map(({ first, size }) => ({ first, last: first + size })))
+)
 const text = fc.string({ unit: "grapheme", maxLength: 20 })
 const uuid = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString("base64url"))
-const slot: fc.Arbitrary<Slot> = fc.record({ clusterId: text, topicId: fc.oneof(uuid, text), partition: fc.nat(2 ** 31 - 1) })
+const slot: fc.Arbitrary<Slot> = fc.record({
+  clusterId: text,
+  topicId: fc.oneof(uuid, text),
+  partition: fc.nat(2 ** 31 - 1)
+})
 const place = fc.oneof(fc.constant(-1), offset)
 const entry: fc.Arbitrary<LedgerEntry> = fc.oneof(
   fc.record({
@@ -18,9 +24,15 @@ const entry: fc.Arbitrary<LedgerEntry> = fc.oneof(
     ranges,
     transactionalId: text,
     transactionVersion: fc.constantFrom(1 as const, 2 as const),
-    targets: fc.array(fc.record({ topic: text, partition: fc.nat(10_000), baseOffset: place, sourceOffset: place }), { maxLength: 4 })
+    targets: fc.array(fc.record({ topic: text, partition: fc.nat(10_000), baseOffset: place, sourceOffset: place }), {
+      maxLength: 4
+    })
   }),
-  fc.record({ kind: fc.constant("snapshot" as const), decidedBelow: offset, slots: fc.array(fc.record({ slot, done: ranges }), { maxLength: 5 }) })
+  fc.record({
+    kind: fc.constant("snapshot" as const),
+    decidedBelow: offset,
+    slots: fc.array(fc.record({ slot, done: ranges }), { maxLength: 5 })
+  })
 )
 
 const refused = (bytes: Buffer): string => {
@@ -77,7 +89,10 @@ describe("ledger entries", () => {
   it("of a newer version are refused, and the words say to upgrade", () => {
     const bytes = encodeEntry(DONE)
     bytes[0] = 2
-    assert.match(refused(bytes), /format 2, this version of onceover reads 1: a newer onceover has written it, and this one must be upgraded/)
+    assert.match(
+      refused(bytes),
+      /format 2, this version of onceover reads 1: a newer onceover has written it, and this one must be upgraded/
+    )
   })
 
   it("that are not ours are refused as such", () => {
@@ -102,13 +117,19 @@ describe("ledger entries", () => {
   })
 
   it("refuse to write what is no offset", () => {
-    assert.throws(() => encodeEntry({ ...DONE, ranges: [{ first: -1, last: 3 }] } as LedgerEntry), /cannot stand in a ledger entry/)
+    assert.throws(
+      () => encodeEntry({ ...DONE, ranges: [{ first: -1, last: 3 }] } as LedgerEntry),
+      /cannot stand in a ledger entry/
+    )
   })
 
   it("of different slots have different keys", () => {
     fc.assert(fc.property(uuid, uuid, fc.nat(20), fc.nat(20), (a, b, p, q) => {
       fc.pre(a !== b || p !== q)
-      assert.notStrictEqual(slotKey({ clusterId: "c", topicId: a, partition: p }), slotKey({ clusterId: "c", topicId: b, partition: q }))
+      assert.notStrictEqual(
+        slotKey({ clusterId: "c", topicId: a, partition: p }),
+        slotKey({ clusterId: "c", topicId: b, partition: q })
+      )
     }))
   })
 })
@@ -118,13 +139,22 @@ describe("the ledger topic's name", () => {
 
   it("is legal and different for every flow name", () => {
     const seen = new Map<string, string>()
-    fc.assert(fc.property(fc.oneof(text, fc.string({ minLength: 200, maxLength: 400 }), fc.constantFrom("a.b", "a_b", "a_2Eb", "a-b", "east->west")), (flow) => {
-      const name = ledgerTopicName(flow)
-      assert.match(name, LEGAL)
-      const other = seen.get(name)
-      assert.isTrue(other === undefined || other === flow, `${flow} and ${other} share ${name}`)
-      seen.set(name, flow)
-    }))
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          text,
+          fc.string({ minLength: 200, maxLength: 400 }),
+          fc.constantFrom("a.b", "a_b", "a_2Eb", "a-b", "east->west")
+        ),
+        (flow) => {
+          const name = ledgerTopicName(flow)
+          assert.match(name, LEGAL)
+          const other = seen.get(name)
+          assert.isTrue(other === undefined || other === flow, `${flow} and ${other} share ${name}`)
+          seen.set(name, flow)
+        }
+      )
+    )
   })
 
   it("can be read", () => {

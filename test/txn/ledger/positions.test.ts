@@ -25,7 +25,14 @@ describe("patience", () => {
     producerId: 1,
     epoch: 0,
     key: "k",
-    done: { kind: "done" as const, slot: { clusterId: "c", topicId: "t", partition: 0 }, ranges: [], transactionalId, transactionVersion: 2 as const, targets: [] }
+    done: {
+      kind: "done" as const,
+      slot: { clusterId: "c", topicId: "t", partition: 0 },
+      ranges: [],
+      transactionalId,
+      transactionVersion: 2 as const,
+      targets: []
+    }
   })
 
   it("begins with the first wait, is over after its time, and doubles for the id that was fenced", () => {

@@ -12,7 +12,10 @@ const run = (options: SimulationOptions): string | null => simulate(options, (wo
 const SEEDS = 400
 
 /** The first violation among some seeds. */
-const firstViolation = (options: Omit<SimulationOptions, "seed">, seeds = 3_000): { readonly seed: number; readonly what: string } | null => {
+const firstViolation = (
+  options: Omit<SimulationOptions, "seed">,
+  seeds = 3_000
+): { readonly seed: number; readonly what: string } | null => {
   for (let seed = 0; seed < seeds; seed++) {
     const what = run({ ...options, seed })
     if (what !== null) return { seed, what }
@@ -35,7 +38,12 @@ describe("under crashes, lost and late requests, fencing, lost locks, late marke
 })
 
 describe("a known-wrong variation is caught", () => {
-  const caught = (name: string, mutations: Mutations, expected: RegExp, options: Partial<SimulationOptions> = {}): void => {
+  const caught = (
+    name: string,
+    mutations: Mutations,
+    expected: RegExp,
+    options: Partial<SimulationOptions> = {}
+  ): void => {
     it(name, () => {
       const found = firstViolation({ records: 4, version: 2, mutations, ...options })
       assert.isNotNull(found, "no seed finds it: the simulation proves nothing about this rule")
@@ -54,10 +62,16 @@ describe("a known-wrong variation is caught", () => {
   caught("W6: a snapshot replaces what is known", { snapshotReplaces: true }, DUPLICATE)
   caught("W7: pruned below what is undecided", { pruneUndecided: true }, DUPLICATE)
   // Two rules hold here, and each makes up for the other: see the control below.
-  caught("W7: pruned before the last stable offset has passed the snapshot, and gone on over it", { pruneEarly: true, goOnWhenPruned: true }, DUPLICATE)
+  caught("W7: pruned before the last stable offset has passed the snapshot, and gone on over it", {
+    pruneEarly: true,
+    goOnWhenPruned: true
+  }, DUPLICATE)
   caught("W7: pruned without a snapshot", { pruneWithoutSnapshot: true }, DUPLICATE)
   // Lanes' producers are 100 and up in the order they first ask; every other lane here is a sibling or is taken for one.
-  caught("W8: a sibling's undecided entry counts as own", { siblingIsOwn: () => true }, DUPLICATE, { workers: 1, lanesPerWorker: 3 })
+  caught("W8: a sibling's undecided entry counts as own", { siblingIsOwn: () => true }, DUPLICATE, {
+    workers: 1,
+    lanesPerWorker: 3
+  })
   caught("W9: begins again after an unanswered abort without InitProducerId", { beginWithoutInit: true }, DUPLICATE)
   caught("W11: waits for later entries too", { waitForLater: true }, /stuck/, { steps: 100 })
 })
@@ -73,14 +87,36 @@ const turns = (rounds: number, mutations: Mutations): number => {
   let offset = 0
   const epochs = [0, 0]
   const commits: Array<number> = []
-  const entryOf = (lane: number) => ({ kind: "done" as const, slot: SLOT, ranges: rangesOf([lane === 0 ? 0 : 1, 2]), transactionalId: `l${lane}`, transactionVersion: 2 as const, targets: [] })
+  const entryOf = (lane: number) => ({
+    kind: "done" as const,
+    slot: SLOT,
+    ranges: rangesOf([lane === 0 ? 0 : 1, 2]),
+    transactionalId: `l${lane}`,
+    transactionVersion: 2 as const,
+    targets: []
+  })
   const write = (lane: number): number => {
-    tail.feed({ kind: "data", baseOffset: offset, lastOffset: offset, producerId: lane, epoch: epochs[lane] as number, transactional: true, entries: [{ offset, size: 1, entry: entryOf(lane) }] })
+    tail.feed({
+      kind: "data",
+      baseOffset: offset,
+      lastOffset: offset,
+      producerId: lane,
+      epoch: epochs[lane] as number,
+      transactional: true,
+      entries: [{ offset, size: 1, entry: entryOf(lane) }]
+    })
     return offset++
   }
   const abortMarker = (lane: number): void => {
     epochs[lane] = (epochs[lane] as number) + 1
-    tail.feed({ kind: "marker", baseOffset: offset, lastOffset: offset++, producerId: lane, epoch: epochs[lane] as number, commit: false })
+    tail.feed({
+      kind: "marker",
+      baseOffset: offset,
+      lastOffset: offset++,
+      producerId: lane,
+      epoch: epochs[lane] as number,
+      commit: false
+    })
   }
   write(1)
   for (let round = 0; round < rounds && commits.length === 0; round++) {

@@ -31,18 +31,41 @@ class Log {
   }
   entry(producerId: number, epoch: number, entry: DoneEntry): number {
     const at = { baseOffset: this.#end, lastOffset: this.#end }
-    return this.#feed({ kind: "data", ...at, producerId, epoch, transactional: true, entries: [{ offset: this.#end, size: 50, entry }] })
+    return this.#feed({
+      kind: "data",
+      ...at,
+      producerId,
+      epoch,
+      transactional: true,
+      entries: [{ offset: this.#end, size: 50, entry }]
+    })
   }
   marker(producerId: number, epoch: number, outcome: "commit" | "abort"): number {
-    return this.#feed({ kind: "marker", baseOffset: this.#end, lastOffset: this.#end, producerId, epoch, commit: outcome === "commit" })
+    return this.#feed({
+      kind: "marker",
+      baseOffset: this.#end,
+      lastOffset: this.#end,
+      producerId,
+      epoch,
+      commit: outcome === "commit"
+    })
   }
   snapshot(first: number, last: number, decidedBelow = 0): number {
     const entry = { kind: "snapshot" as const, decidedBelow, slots: [{ slot: SLOT, done: [{ first, last }] }] }
-    return this.#feed({ kind: "data", baseOffset: this.#end, lastOffset: this.#end, producerId: -1, epoch: -1, transactional: false, entries: [{ offset: this.#end, size: 50, entry }] })
+    return this.#feed({
+      kind: "data",
+      baseOffset: this.#end,
+      lastOffset: this.#end,
+      producerId: -1,
+      epoch: -1,
+      transactional: false,
+      entries: [{ offset: this.#end, size: 50, entry }]
+    })
   }
 }
 
-const claims = (first: number, last: number) => claimsOf("source", [{ topic: "orders", topicId: "orders-id", partition: 0, first, last }])
+const claims = (first: number, last: number) =>
+  claimsOf("source", [{ topic: "orders", topicId: "orders-id", partition: 0, first, last }])
 
 describe("a tail", () => {
   it("takes a COMMIT marker, and nothing before it, for the end of a transaction", () => {
@@ -127,44 +150,85 @@ describe("a tail", () => {
 
   it("refuses entries outside of transactions and snapshots inside of them", () => {
     const entry = { kind: "data" as const, baseOffset: 0, lastOffset: 0, producerId: 7, epoch: 0 }
-    assert.throws(() => new LedgerTail(0).feed({ ...entry, transactional: false, entries: [{ offset: 0, size: 1, entry: done(0, 0) }] }), /not part of a transaction/)
+    assert.throws(
+      () =>
+        new LedgerTail(0).feed({
+          ...entry,
+          transactional: false,
+          entries: [{ offset: 0, size: 1, entry: done(0, 0) }]
+        }),
+      /not part of a transaction/
+    )
     const snapshot = { kind: "snapshot" as const, decidedBelow: 0, slots: [] }
-    assert.throws(() => new LedgerTail(0).feed({ ...entry, transactional: true, entries: [{ offset: 0, size: 1, entry: snapshot }] }), /part of a transaction/)
+    assert.throws(
+      () =>
+        new LedgerTail(0).feed({ ...entry, transactional: true, entries: [{ offset: 0, size: 1, entry: snapshot }] }),
+      /part of a transaction/
+    )
   })
 
   it("comes to the same from any prefix's snapshot and the rest, as from everything", () => {
-    const step = fc.record({ producer: fc.nat(2), first: fc.nat(30), length: fc.nat(4), outcome: fc.constantFrom("commit" as const, "abort" as const, "open" as const) })
-    fc.assert(fc.property(fc.array(step, { maxLength: 25 }), fc.double({ min: 0, max: 1, noNaN: true }), (steps, share) => {
-      const whole = new Log()
-      const batches: Array<TailBatch> = []
-      const epochs = [0, 0, 0]
-      const open = new Set<number>()
-      const push = (batch: TailBatch): void => {
-        batches.push(batch)
-        whole.tail.feed(batch)
-      }
-      for (const { first, length, outcome, producer } of steps) {
-        if (!open.has(producer)) {
-          const at = { baseOffset: batches.length, lastOffset: batches.length }
-          push({ kind: "data", ...at, producerId: producer, epoch: epochs[producer] as number, transactional: true, entries: [{ offset: batches.length, size: 9, entry: done(first, first + length) }] })
-          open.add(producer)
+    const step = fc.record({
+      producer: fc.nat(2),
+      first: fc.nat(30),
+      length: fc.nat(4),
+      outcome: fc.constantFrom("commit" as const, "abort" as const, "open" as const)
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), fc.double({ min: 0, max: 1, noNaN: true }), (steps, share) => {
+        const whole = new Log()
+        const batches: Array<TailBatch> = []
+        const epochs = [0, 0, 0]
+        const open = new Set<number>()
+        const push = (batch: TailBatch): void => {
+          batches.push(batch)
+          whole.tail.feed(batch)
         }
-        if (outcome === "open") continue
-        epochs[producer] = (epochs[producer] as number) + 1
-        push({ kind: "marker", baseOffset: batches.length, lastOffset: batches.length, producerId: producer, epoch: epochs[producer] as number, commit: outcome === "commit" })
-        open.delete(producer)
-      }
-      const until = Math.floor(share * batches.length)
-      const before = new LedgerTail(0)
-      for (const batch of batches.slice(0, until)) before.feed(batch)
-      const { decidedBelow, slots } = before.facts
-      const rebuilt = new LedgerTail(decidedBelow)
-      for (const batch of batches.slice(decidedBelow)) rebuilt.feed(batch)
-      const snapshot = { kind: "snapshot" as const, decidedBelow, slots }
-      rebuilt.feed({ kind: "data", baseOffset: batches.length, lastOffset: batches.length, producerId: -1, epoch: -1, transactional: false, entries: [{ offset: batches.length, size: 9, entry: snapshot }] })
-      assert.deepStrictEqual(rebuilt.done(KEY), whole.tail.done(KEY))
-      assert.deepStrictEqual(rebuilt.open.map(({ offset }) => offset), whole.tail.open.map(({ offset }) => offset))
-    }))
+        for (const { first, length, outcome, producer } of steps) {
+          if (!open.has(producer)) {
+            const at = { baseOffset: batches.length, lastOffset: batches.length }
+            push({
+              kind: "data",
+              ...at,
+              producerId: producer,
+              epoch: epochs[producer] as number,
+              transactional: true,
+              entries: [{ offset: batches.length, size: 9, entry: done(first, first + length) }]
+            })
+            open.add(producer)
+          }
+          if (outcome === "open") continue
+          epochs[producer] = (epochs[producer] as number) + 1
+          push({
+            kind: "marker",
+            baseOffset: batches.length,
+            lastOffset: batches.length,
+            producerId: producer,
+            epoch: epochs[producer] as number,
+            commit: outcome === "commit"
+          })
+          open.delete(producer)
+        }
+        const until = Math.floor(share * batches.length)
+        const before = new LedgerTail(0)
+        for (const batch of batches.slice(0, until)) before.feed(batch)
+        const { decidedBelow, slots } = before.facts
+        const rebuilt = new LedgerTail(decidedBelow)
+        for (const batch of batches.slice(decidedBelow)) rebuilt.feed(batch)
+        const snapshot = { kind: "snapshot" as const, decidedBelow, slots }
+        rebuilt.feed({
+          kind: "data",
+          baseOffset: batches.length,
+          lastOffset: batches.length,
+          producerId: -1,
+          epoch: -1,
+          transactional: false,
+          entries: [{ offset: batches.length, size: 9, entry: snapshot }]
+        })
+        assert.deepStrictEqual(rebuilt.done(KEY), whole.tail.done(KEY))
+        assert.deepStrictEqual(rebuilt.open.map(({ offset }) => offset), whole.tail.open.map(({ offset }) => offset))
+      })
+    )
   })
 })
 
@@ -193,7 +257,13 @@ describe("sorting what was acquired (R3)", () => {
   })
 
   it("goes by the topic's name where the source has no topic ids", () => {
-    const [zero] = claimsOf("source", [{ topic: "orders", topicId: "AAAAAAAAAAAAAAAAAAAAAA", partition: 0, first: 0, last: 9 }])
+    const [zero] = claimsOf("source", [{
+      topic: "orders",
+      topicId: "AAAAAAAAAAAAAAAAAAAAAA",
+      partition: 0,
+      first: 0,
+      last: 9
+    }])
     assert.strictEqual(zero?.slot.topicId, "orders")
   })
 })
@@ -225,11 +295,19 @@ describe("the check before a commit (R5)", () => {
     const x = log.entry(own.producerId, own.epoch, done(0, 9))
     log.entry(3, 0, done(0, 9))
     const verdict = checkClaims(log.tail, x, own, claims(0, 9))
-    assert.deepStrictEqual(verdict.kind === "wait" ? verdict.entries.map(({ offset }) => offset) : verdict, [sibling, older])
+    assert.deepStrictEqual(verdict.kind === "wait" ? verdict.entries.map(({ offset }) => offset) : verdict, [
+      sibling,
+      older
+    ])
   })
 
   it("of any log agrees with the log read by hand", () => {
-    const event = fc.record({ producer: fc.integer({ min: 2, max: 4 }), first: fc.nat(12), length: fc.nat(3), outcome: fc.constantFrom("commit" as const, "abort" as const, null) })
+    const event = fc.record({
+      producer: fc.integer({ min: 2, max: 4 }),
+      first: fc.nat(12),
+      length: fc.nat(3),
+      outcome: fc.constantFrom("commit" as const, "abort" as const, null)
+    })
     fc.assert(fc.property(fc.array(event, { maxLength: 12 }), fc.nat(12), (events, first) => {
       const log = new Log()
       let committed = rangeSet([])
@@ -248,7 +326,8 @@ describe("the check before a commit (R5)", () => {
         }
       }
       const x = log.entry(own.producerId, own.epoch, done(first, first + 2))
-      const hits = (range: { readonly first: number; readonly last: number }): boolean => range.first <= first + 2 && range.last >= first
+      const hits = (range: { readonly first: number; readonly last: number }): boolean =>
+        range.first <= first + 2 && range.last >= first
       const expected = committed.some(hits) ? "abort" : undecided.some(hits) ? "wait" : "commit"
       assert.strictEqual(checkClaims(log.tail, x, own, claims(first, first + 2)).kind, expected)
     }))

@@ -43,7 +43,9 @@ interface Coordinator {
   marker: { readonly epoch: number; readonly commit: boolean } | null
 }
 
-export type Answer<A> = { readonly kind: "ok"; readonly value: A } | { readonly kind: "fenced" } | { readonly kind: "again" } | { readonly kind: "noAnswer" }
+export type Answer<A> = { readonly kind: "ok"; readonly value: A } | { readonly kind: "fenced" } | {
+  readonly kind: "again"
+} | { readonly kind: "noAnswer" }
 const ok = <A>(value: A): Answer<A> => ({ kind: "ok", value })
 
 export interface WorldOptions {
@@ -169,8 +171,23 @@ export class World {
     if (typeof c === "string") return { kind: c }
     if (c.open !== null) c.open.inLedger = true
     const offset = this.log.length
-    const entry: DoneEntry = { kind: "done", slot: SLOT, ranges: rangesOf(records), transactionalId: id, transactionVersion: this.version, targets: [] }
-    this.log.push({ kind: "data", baseOffset: offset, lastOffset: offset, producerId: c.producerId, epoch, transactional: true, entries: [{ offset, size: 40, entry }] })
+    const entry: DoneEntry = {
+      kind: "done",
+      slot: SLOT,
+      ranges: rangesOf(records),
+      transactionalId: id,
+      transactionVersion: this.version,
+      targets: []
+    }
+    this.log.push({
+      kind: "data",
+      baseOffset: offset,
+      lastOffset: offset,
+      producerId: c.producerId,
+      epoch,
+      transactional: true,
+      entries: [{ offset, size: 40, entry }]
+    })
     return ok(offset)
   }
 
@@ -203,11 +220,18 @@ export class World {
       c.marker = null
     } else if (duplicates && this.version === 2) {
       const old = this.#oldMarkers[this.random.below(this.#oldMarkers.length)]
-      const newest = old === undefined ? -1 : Math.max(-1, ...this.log.flatMap((b) => b.kind === "data" && b.producerId === old.producerId ? [b.epoch] : []))
+      const newest = old === undefined
+        ? -1
+        : Math.max(
+          -1,
+          ...this.log.flatMap((b) => b.kind === "data" && b.producerId === old.producerId ? [b.epoch] : [])
+        )
       if (old !== undefined && old.epoch >= newest) this.#marker(old)
     }
   }
-  #marker({ commit, epoch, producerId }: { readonly producerId: number; readonly epoch: number; readonly commit: boolean }): void {
+  #marker(
+    { commit, epoch, producerId }: { readonly producerId: number; readonly epoch: number; readonly commit: boolean }
+  ): void {
     const offset = this.log.length
     this.log.push({ kind: "marker", baseOffset: offset, lastOffset: offset, producerId, epoch, commit })
   }
@@ -231,7 +255,15 @@ export class World {
   snapshot({ decidedBelow, slots }: Facts): number {
     const offset = this.log.length
     const entry = { kind: "snapshot" as const, decidedBelow, slots }
-    this.log.push({ kind: "data", baseOffset: offset, lastOffset: offset, producerId: -1, epoch: -1, transactional: false, entries: [{ offset, size: 40, entry }] })
+    this.log.push({
+      kind: "data",
+      baseOffset: offset,
+      lastOffset: offset,
+      producerId: -1,
+      epoch: -1,
+      transactional: false,
+      entries: [{ offset, size: 40, entry }]
+    })
     return offset
   }
   deleteBelow(offset: number): void {
@@ -240,7 +272,12 @@ export class World {
 }
 
 export const rangesOf = (records: ReadonlyArray<number>) => rangeSet(records.map((r) => ({ first: r, last: r })))
-export const claimOf = (records: ReadonlyArray<number>): Claim => ({ slot: SLOT, key: KEY, topic: "t", ranges: rangesOf(records) })
+export const claimOf = (records: ReadonlyArray<number>): Claim => ({
+  slot: SLOT,
+  key: KEY,
+  topic: "t",
+  ranges: rangesOf(records)
+})
 
 /** A worker's tail, and what has become of it. */
 export class Worker {
@@ -254,7 +291,10 @@ export class Worker {
   }
   #fresh(): LedgerTail {
     const { world } = this
-    const tail = new LedgerTail(world.mutations.startAtEnd === true ? world.log.length : world.logStart, world.mutations)
+    const tail = new LedgerTail(
+      world.mutations.startAtEnd === true ? world.log.length : world.logStart,
+      world.mutations
+    )
     tail.aim(world.log.length)
     return tail
   }

@@ -24,7 +24,9 @@ const codecOf = (name: string): Codec => name.split(" ")[0] as Codec
 describe("compress and decompress", () => {
   it("give back the bytes", () => {
     for (const codec of codecs) {
-      fc.assert(fc.property(anyBytes, (bytes) => assert.isTrue(decompress(codec, compress(codec, bytes)).equals(bytes))))
+      fc.assert(
+        fc.property(anyBytes, (bytes) => assert.isTrue(decompress(codec, compress(codec, bytes)).equals(bytes)))
+      )
       assert.isTrue(decompress(codec, compress(codec, text)).equals(text))
       if (codec !== "none") assert.isBelow(compress(codec, text).length, text.length / 4)
     }
@@ -68,7 +70,9 @@ describe("compress and decompress", () => {
           assert.instanceOf(error, ProtocolError)
         }
         // A stream of snappy blocks has no end mark: its header alone is an empty stream.
-        if (out !== null) assert.isTrue(out.length === 0 || out.equals(text.subarray(0, 700)), `${codec} cut at ${length}`)
+        if (out !== null) {
+          assert.isTrue(out.length === 0 || out.equals(text.subarray(0, 700)), `${codec} cut at ${length}`)
+        }
       }
     }
   })
@@ -76,15 +80,21 @@ describe("compress and decompress", () => {
   it("answer random damage with a ProtocolError or with bytes within the limit, and still work afterwards", () => {
     for (const codec of real) {
       const good = compress(codec, text.subarray(0, 2_000))
-      fc.assert(fc.property(fc.array(fc.tuple(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 })), { minLength: 1, maxLength: 6 }), (edits) => {
-        const bytes = Buffer.from(good)
-        for (const [place, xor] of edits) bytes[place] = (bytes[place] as number) ^ xor
-        try {
-          assert.isAtMost(decompress(codec, bytes, 1_000_000).length, 1_000_000)
-        } catch (error) {
-          assert.instanceOf(error, ProtocolError)
-        }
-      }), { numRuns: 1_000 })
+      fc.assert(
+        fc.property(
+          fc.array(fc.tuple(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 })), { minLength: 1, maxLength: 6 }),
+          (edits) => {
+            const bytes = Buffer.from(good)
+            for (const [place, xor] of edits) bytes[place] = (bytes[place] as number) ^ xor
+            try {
+              assert.isAtMost(decompress(codec, bytes, 1_000_000).length, 1_000_000)
+            } catch (error) {
+              assert.instanceOf(error, ProtocolError)
+            }
+          }
+        ),
+        { numRuns: 1_000 }
+      )
       assert.isTrue(decompress(codec, good).equals(text.subarray(0, 2_000)))
     }
   })

@@ -35,12 +35,15 @@ describe("crc32c", () => {
 
 describe("carryCrc32c", () => {
   it("equals the full computation for any change before any number of bytes", () => {
-    fc.assert(fc.property(bytes(60), fc.uint8Array({ minLength: 60, maxLength: 60 }), bytes(5_000), (header, other, rest) => {
-      const before = Buffer.concat([header, rest])
-      const changed = Buffer.from(header.map((byte, i) => byte ^ (other[i] as number)))
-      const carried = carryCrc32c(crc32c(before), other.subarray(0, header.length), rest.length)
-      assert.strictEqual(carried, crc32c(Buffer.concat([changed, rest])))
-    }), { numRuns: 500 })
+    fc.assert(
+      fc.property(bytes(60), fc.uint8Array({ minLength: 60, maxLength: 60 }), bytes(5_000), (header, other, rest) => {
+        const before = Buffer.concat([header, rest])
+        const changed = Buffer.from(header.map((byte, i) => byte ^ (other[i] as number)))
+        const carried = carryCrc32c(crc32c(before), other.subarray(0, header.length), rest.length)
+        assert.strictEqual(carried, crc32c(Buffer.concat([changed, rest])))
+      }),
+      { numRuns: 500 }
+    )
   })
 
   it("equals the full computation at lengths that use every operator up to 64 MiB", () => {

@@ -49,10 +49,12 @@ export interface Judged {
   readonly batches: ReadonlyArray<JudgedBatch>
 }
 
-const parse = (lines: string): ReadonlyArray<Judged> => lines.trim().split("\n").map((line) => JSON.parse(line) as Judged)
+const parse = (lines: string): ReadonlyArray<Judged> =>
+  lines.trim().split("\n").map((line) => JSON.parse(line) as Judged)
 
 /** What Kafka read in the committed fixtures when they were made. */
-export const expectedFixtures = (): ReadonlyArray<Judged> => parse(readFileSync(join(fixtureFolder, "expected.jsonl"), "utf8"))
+export const expectedFixtures = (): ReadonlyArray<Judged> =>
+  parse(readFileSync(join(fixtureFolder, "expected.jsonl"), "utf8"))
 
 /** Kafka's own classes read these files, now. Takes some seconds: one call for many files. */
 export const judgedByKafka = (files: ReadonlyArray<string>): ReadonlyArray<Judged> => {
@@ -97,4 +99,6 @@ export const described = (batch: BatchView): DescribedBatch => ({
 })
 
 /** Kafka's reading without its verdicts. */
-export const reading = ({ appendedTimes: _times, problem: _problem, produce: _produce, ...batch }: JudgedBatch): DescribedBatch => batch
+export const reading = (
+  { appendedTimes: _times, problem: _problem, produce: _produce, ...batch }: JudgedBatch
+): DescribedBatch => batch

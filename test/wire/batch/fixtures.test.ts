@@ -15,11 +15,22 @@ describe("batches written by Kafka's Java classes, its producer, its log cleaner
   it("are there for every writer and codec", () => {
     const names = new Set(fixtures.map((fixture) => fixture.file))
     for (const codec of codecs) {
-      for (const kind of [`java-${codec}`, `java-producer-${codec}`, `librdkafka-${codec}`, `java-${codec}-compacted`, `java-${codec}-log-append-time`]) {
+      for (
+        const kind of [
+          `java-${codec}`,
+          `java-producer-${codec}`,
+          `librdkafka-${codec}`,
+          `java-${codec}-compacted`,
+          `java-${codec}-log-append-time`
+        ]
+      ) {
         assert.isTrue(names.has(`${kind}.bin`), kind)
       }
       for (const writer of ["java-producer", "librdkafka"]) {
-        assert.strictEqual(fixtures.find((fixture) => fixture.file === `${writer}-${codec}.bin`)?.batches[0]?.codec, codec)
+        assert.strictEqual(
+          fixtures.find((fixture) => fixture.file === `${writer}-${codec}.bin`)?.batches[0]?.codec,
+          codec
+        )
       }
     }
     const snappy = bytesOf(fixtures.find((fixture) => fixture.file === "librdkafka-snappy.bin") as Judged)
@@ -50,7 +61,14 @@ describe("batches written by Kafka's Java classes, its producer, its log cleaner
       const bytes = readFileSync(join(fixtureFolder, name))
       for (const batch of splitBatches(bytes)) {
         const { baseSequence, partitionLeaderEpoch, producerEpoch, producerId } = batch
-        const again = encodeBatch(decodeRecords(batch), { codec: "none", offsets: "keep", baseSequence, partitionLeaderEpoch, producerEpoch, producerId })
+        const again = encodeBatch(decodeRecords(batch), {
+          codec: "none",
+          offsets: "keep",
+          baseSequence,
+          partitionLeaderEpoch,
+          producerEpoch,
+          producerId
+        })
         assert.isTrue(again.equals(batch.bytes), name)
       }
     }

@@ -6,12 +6,17 @@ import { encodeBatch, type Rec } from "../../../src/wire/batch/records.ts"
 export const anyBytes = fc.oneof(
   { weight: 9, arbitrary: fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array)) },
   // Compressible, and longer than one block of snappy's framing now and then.
-  fc.tuple(fc.string({ minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 9_000 })).map(([text, times]) => Buffer.from(text.repeat(times)))
+  fc.tuple(fc.string({ minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 9_000 })).map(([text, times]) =>
+    Buffer.from(text.repeat(times))
+  )
 )
 const anyBytesOrNull = fc.option(anyBytes, { freq: 4 })
 
 const anyHeader = fc.record({
-  key: fc.oneof(fc.constantFrom("a", "b", "").map((text) => Buffer.from(text)), fc.uint8Array({ maxLength: 12 }).map((array) => Buffer.from(array))),
+  key: fc.oneof(
+    fc.constantFrom("a", "b", "").map((text) => Buffer.from(text)),
+    fc.uint8Array({ maxLength: 12 }).map((array) => Buffer.from(array))
+  ),
   value: anyBytesOrNull
 })
 
@@ -31,7 +36,10 @@ const anyContent = fc.record({
 /** Offsets ascend, with gaps. */
 export const anyRecords: fc.Arbitrary<Array<Rec>> = fc.tuple(
   fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2 ** 52 })),
-  fc.array(fc.tuple(anyContent, fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, fc.integer({ min: 1, max: 100_000 }))), { minLength: 1, maxLength: 12 })
+  fc.array(
+    fc.tuple(anyContent, fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, fc.integer({ min: 1, max: 100_000 }))),
+    { minLength: 1, maxLength: 12 }
+  )
 ).map(([base, contents]) => {
   let offset = base
   return contents.map(([content, step], index) => {

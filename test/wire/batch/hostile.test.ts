@@ -57,17 +57,28 @@ describe("bytes that are not what they claim", () => {
 
   it("never throw anything else, with random bytes and random damage anywhere", () => {
     const codec = fc.constantFrom(...codecs)
-    fc.assert(fc.property(codec, fc.uint8Array({ maxLength: 200 }), fc.boolean(), (name, array, raw) => {
-      const records = Buffer.from(array)
-      read(withRecords(plainBatch(name, 3), raw ? records : compress(name, records)))
-      read(records)
-    }), { numRuns: 2_000 })
-    fc.assert(fc.property(codec, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 5 }), fc.boolean(), (name, edits, fits) => {
-      const bytes = Buffer.concat([plainBatch(name, 3), plainBatch("none", 2)])
-      for (const [place, value] of edits) bytes[place % bytes.length] = value
-      if (fits) bytes.writeUInt32BE(crc32c(bytes, at.attributes, plainBatch(name, 3).length), at.crc)
-      read(bytes)
-    }), { numRuns: 5_000 })
+    fc.assert(
+      fc.property(codec, fc.uint8Array({ maxLength: 200 }), fc.boolean(), (name, array, raw) => {
+        const records = Buffer.from(array)
+        read(withRecords(plainBatch(name, 3), raw ? records : compress(name, records)))
+        read(records)
+      }),
+      { numRuns: 2_000 }
+    )
+    fc.assert(
+      fc.property(
+        codec,
+        fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        (name, edits, fits) => {
+          const bytes = Buffer.concat([plainBatch(name, 3), plainBatch("none", 2)])
+          for (const [place, value] of edits) bytes[place % bytes.length] = value
+          if (fits) bytes.writeUInt32BE(crc32c(bytes, at.attributes, plainBatch(name, 3).length), at.crc)
+          read(bytes)
+        }
+      ),
+      { numRuns: 5_000 }
+    )
   })
 
   it("cannot make the reader take memory for what they announce", () => {
@@ -103,7 +114,9 @@ describe("bytes that are not what they claim", () => {
     const short = body(0, 0, 1, x, 1, x, 0)
     short[0] = (short[0] as number) - 2
     assert.strictEqual(read(withRecords(one, short)), "refused")
-    for (const [name, records] of Object.entries(absurd)) assert.strictEqual(read(withRecords(one, records)), "refused", name)
+    for (const [name, records] of Object.entries(absurd)) {
+      assert.strictEqual(read(withRecords(one, records)), "refused", name)
+    }
     const many = Buffer.from(one)
     many.writeInt32BE(0x7fff_fffe, at.lastOffsetDelta)
     many.writeInt32BE(0x7fff_ffff, at.recordCount)

@@ -7,7 +7,16 @@ import { at, codecs, splitBatches } from "../../../src/wire/batch/recordBatch.ts
 import { encodeBatch, type Rec } from "../../../src/wire/batch/records.ts"
 import { rewriteForProduce } from "../../../src/wire/batch/rewrite.ts"
 import { makeWorkFolder } from "../../kit/paths.ts"
-import { type DescribedBatch, described, describedRecord, expectedFixtures, fixtureFolder, judgedByKafka, type JudgedBatch, reading } from "./described.ts"
+import {
+  type DescribedBatch,
+  described,
+  describedRecord,
+  expectedFixtures,
+  fixtureFolder,
+  judgedByKafka,
+  type JudgedBatch,
+  reading
+} from "./described.ts"
 import { anyRecords, view } from "./generate.ts"
 
 const producer = { producerId: 9_007_199_254_740_991, producerEpoch: 12, baseSequence: 345, transactional: true }
@@ -36,7 +45,10 @@ const encodeOurs = (): void => {
       encoded.set(`ours-${codec}-${i}`, { records, bytes: encodeBatch(records, { codec }) })
     })
     // Several blocks of every codec's framing, and incompressible as well as compressible.
-    const large = [Buffer.alloc(300_000, "onceover "), Buffer.from(Array.from({ length: 200_000 }, (_, i) => (i * i * 31 >> 5) & 0xff))]
+    const large = [
+      Buffer.alloc(300_000, "onceover "),
+      Buffer.from(Array.from({ length: 200_000 }, (_, i) => (i * i * 31 >> 5) & 0xff))
+    ]
     const records = large.map((value, offset): Rec => ({ offset, timestamp: 1n, key: null, value, headers: [] }))
     encoded.set(`ours-${codec}-large`, { records, bytes: encodeBatch(records, { codec }) })
   }
@@ -82,10 +94,12 @@ beforeAll(() => {
     for (const [name, { rewritten }] of passed) put(name, rewritten)
     for (const [name, bytes] of damaged) put(name, bytes)
     for (const [name, { bytes }] of refused) put(name, bytes)
-    judged = new Map(judgedByKafka(files).map(({ batches, file }) => {
-      assert.lengthOf(batches, 1, file)
-      return [file, batches[0] as JudgedBatch]
-    }))
+    judged = new Map(
+      judgedByKafka(files).map(({ batches, file }) => {
+        assert.lengthOf(batches, 1, file)
+        return [file, batches[0] as JudgedBatch]
+      })
+    )
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -103,7 +117,11 @@ describe("Kafka's own classes", () => {
       const kafka = judgement(name)
       assert.isNull(kafka.problem, name)
       assert.strictEqual(kafka.produce, "ok", name)
-      assert.deepStrictEqual(kafka.records, records.map((record, offset) => describedRecord(javaNames({ ...record, offset }))), name)
+      assert.deepStrictEqual(
+        kafka.records,
+        records.map((record, offset) => describedRecord(javaNames({ ...record, offset }))),
+        name
+      )
       const { records: _, ...header } = described(view(bytes))
       const { records: __, ...seen } = reading(kafka)
       assert.deepStrictEqual(seen, header, name)
@@ -117,7 +135,11 @@ describe("Kafka's own classes", () => {
       const kafka = judgement(name)
       assert.isNull(kafka.problem, name)
       assert.strictEqual(kafka.produce, "ok", name)
-      assert.deepStrictEqual(kafka.records, before.records.map((record) => ({ ...record, offset: record.offset - before.baseOffset })), name)
+      assert.deepStrictEqual(
+        kafka.records,
+        before.records.map((record) => ({ ...record, offset: record.offset - before.baseOffset })),
+        name
+      )
       assert.deepStrictEqual(kafka.appendedTimes, before.records.map((record) => record.timestamp), name)
       assert.include(kafka, { ...producer, baseOffset: 0, leaderEpoch: -1, codec: before.codec, deleteHorizon: false })
     }
@@ -143,7 +165,13 @@ describe("Kafka's own classes", () => {
     for (const [name, { before, reason }] of refused) {
       const kafka = judgement(name)
       assert.include(kafka.produce, said[reason] as string, name)
-      if (reason === "log-append-time") assert.notDeepEqual(kafka.appendedTimes, before.records.map((record) => record.timestamp), name)
+      if (reason === "log-append-time") {
+        assert.notDeepEqual(
+          kafka.appendedTimes,
+          before.records.map((record) => record.timestamp),
+          name
+        )
+      }
     }
   })
 })

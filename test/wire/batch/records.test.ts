@@ -5,30 +5,43 @@ import { decodeRecords, encodeBatch, type Rec } from "../../../src/wire/batch/re
 import { ProtocolError } from "../../../src/wire/bytes.ts"
 import { anyCodec, anyRecords, view } from "./generate.ts"
 
-const record = (part: Partial<Rec>): Rec => ({ offset: 0, timestamp: 1_700_000_000_000n, key: null, value: null, headers: [], ...part })
+const record = (part: Partial<Rec>): Rec => ({
+  offset: 0,
+  timestamp: 1_700_000_000_000n,
+  key: null,
+  value: null,
+  headers: [],
+  ...part
+})
 
 const roundTrip = (rec: Rec): Rec => decodeRecords(view(encodeBatch([rec], { codec: "none" })))[0] as Rec
 
 describe("encodeBatch and decodeRecords", () => {
   it("give back every record exactly, with each codec, when offsets are kept", () => {
-    fc.assert(fc.property(anyRecords, anyCodec, (records, codec) => {
-      const bytes = encodeBatch(records, { codec, offsets: "keep" })
-      const [batch, ...more] = splitBatches(bytes)
-      assert.lengthOf(more, 0)
-      assert.isDefined(batch)
-      assert.isTrue(batch.crcIsValid())
-      assert.strictEqual(batch.codec, codec)
-      assert.strictEqual(batch.lastOffset, records.at(-1)?.offset)
-      assert.deepStrictEqual(decodeRecords(batch), records)
-    }), { numRuns: 300 })
+    fc.assert(
+      fc.property(anyRecords, anyCodec, (records, codec) => {
+        const bytes = encodeBatch(records, { codec, offsets: "keep" })
+        const [batch, ...more] = splitBatches(bytes)
+        assert.lengthOf(more, 0)
+        assert.isDefined(batch)
+        assert.isTrue(batch.crcIsValid())
+        assert.strictEqual(batch.codec, codec)
+        assert.strictEqual(batch.lastOffset, records.at(-1)?.offset)
+        assert.deepStrictEqual(decodeRecords(batch), records)
+      }),
+      { numRuns: 300 }
+    )
   })
 
   it("give offsets 0, 1, 2, ... without being told otherwise: a producer's batch has no gaps", () => {
-    fc.assert(fc.property(anyRecords, anyCodec, (records, codec) => {
-      const batch = view(encodeBatch(records, { codec }))
-      assert.strictEqual(batch.lastOffsetDelta, records.length - 1)
-      assert.deepStrictEqual(decodeRecords(batch), records.map((rec, offset) => ({ ...rec, offset })))
-    }), { numRuns: 100 })
+    fc.assert(
+      fc.property(anyRecords, anyCodec, (records, codec) => {
+        const batch = view(encodeBatch(records, { codec }))
+        assert.strictEqual(batch.lastOffsetDelta, records.length - 1)
+        assert.deepStrictEqual(decodeRecords(batch), records.map((rec, offset) => ({ ...rec, offset })))
+      }),
+      { numRuns: 100 }
+    )
   })
 
   it("keep null apart from empty, in keys, values and header values", () => {
@@ -53,7 +66,18 @@ describe("encodeBatch and decodeRecords", () => {
   })
 
   it("keep timestamps that are far apart, absent or at the ends of 64 bits", () => {
-    const times = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 1n, 2n ** 31n, -(2n ** 31n), 2n ** 48n, -(2n ** 48n), 2n ** 49n]
+    const times = [
+      0n,
+      -1n,
+      2n ** 63n - 1n,
+      -(2n ** 63n),
+      1n,
+      2n ** 31n,
+      -(2n ** 31n),
+      2n ** 48n,
+      -(2n ** 48n),
+      2n ** 49n
+    ]
     for (const first of times) {
       const records = [first, ...times].map((timestamp, offset) => record({ timestamp, offset }))
       const batch = view(encodeBatch(records, { codec: "none" }))

@@ -27,54 +27,65 @@ const mayChange = (position: number): boolean => fields.some(([from, to]) => pos
 
 describe("rewriteForProduce", () => {
   it("leaves a checksum that equals the full computation, and the fields as asked", () => {
-    fc.assert(fc.property(anyBatch, anyHeader, (bytes, wanted) => {
-      const batch = view(bytes)
-      rewriteForProduce(batch, wanted)
-      assert.strictEqual(batch.crc, crc32c(bytes, at.attributes))
-      assert.strictEqual(batch.baseOffset, 0)
-      assert.strictEqual(batch.partitionLeaderEpoch, -1)
-      assert.strictEqual(batch.producerId, wanted.producerId)
-      assert.strictEqual(batch.producerEpoch, wanted.producerEpoch)
-      assert.strictEqual(batch.baseSequence, wanted.baseSequence)
-      assert.strictEqual(batch.isTransactional, wanted.transactional)
-    }), { numRuns: 300 })
+    fc.assert(
+      fc.property(anyBatch, anyHeader, (bytes, wanted) => {
+        const batch = view(bytes)
+        rewriteForProduce(batch, wanted)
+        assert.strictEqual(batch.crc, crc32c(bytes, at.attributes))
+        assert.strictEqual(batch.baseOffset, 0)
+        assert.strictEqual(batch.partitionLeaderEpoch, -1)
+        assert.strictEqual(batch.producerId, wanted.producerId)
+        assert.strictEqual(batch.producerEpoch, wanted.producerEpoch)
+        assert.strictEqual(batch.baseSequence, wanted.baseSequence)
+        assert.strictEqual(batch.isTransactional, wanted.transactional)
+      }),
+      { numRuns: 300 }
+    )
   })
 
   it("leaves every other byte as it was, also those around the batch", () => {
-    fc.assert(fc.property(anyBatch, anyHeader, fc.integer({ min: 0, max: 100 }), (bytes, wanted, shift) => {
-      const around = Buffer.concat([Buffer.alloc(shift, 0xaa), bytes, Buffer.alloc(50, 0xbb)])
-      const batch = view(around.subarray(shift))
-      rewriteForProduce(batch, wanted)
-      for (let i = 0; i < around.length; i++) {
-        const position = i - shift
-        const before = position < 0 ? 0xaa : position >= bytes.length ? 0xbb : bytes[position]
-        if (around[i] !== before) assert.isTrue(mayChange(position), `byte ${position} changed`)
-      }
-    }), { numRuns: 200 })
+    fc.assert(
+      fc.property(anyBatch, anyHeader, fc.integer({ min: 0, max: 100 }), (bytes, wanted, shift) => {
+        const around = Buffer.concat([Buffer.alloc(shift, 0xaa), bytes, Buffer.alloc(50, 0xbb)])
+        const batch = view(around.subarray(shift))
+        rewriteForProduce(batch, wanted)
+        for (let i = 0; i < around.length; i++) {
+          const position = i - shift
+          const before = position < 0 ? 0xaa : position >= bytes.length ? 0xbb : bytes[position]
+          if (around[i] !== before) assert.isTrue(mayChange(position), `byte ${position} changed`)
+        }
+      }),
+      { numRuns: 200 }
+    )
   })
 
   it("can be done again and again, as retries with other sequences need", () => {
     const bytes = plainBatch("zstd", 20)
     const before = decodeRecords(view(bytes))
-    for (let i = 0; i < 50; i++) rewriteForProduce(view(bytes), { ...header, baseSequence: i * 3, transactional: i % 2 === 0 })
+    for (let i = 0; i < 50; i++) {
+      rewriteForProduce(view(bytes), { ...header, baseSequence: i * 3, transactional: i % 2 === 0 })
+    }
     assert.isTrue(view(bytes).crcIsValid())
     assert.deepStrictEqual(decodeRecords(view(bytes)), before)
   })
 
   it("never makes damaged records look sound: the checksum stays wrong by what it was wrong before", () => {
-    fc.assert(fc.property(anyBatch, anyHeader, fc.nat(), fc.integer({ min: 0, max: 7 }), (bytes, wanted, where, shift) => {
-      // A bit flipped anywhere under the checksum but in the fields that are replaced.
-      const timestamps = at.producerId - at.baseTimestamp
-      const nth = where % (timestamps + bytes.length - at.records)
-      const place = nth < timestamps ? at.baseTimestamp + nth : at.records + nth - timestamps
-      bytes[place] = (bytes[place] as number) ^ (1 << shift)
-      const batch = view(bytes)
-      const wrongBy = batch.crc ^ crc32c(bytes, at.attributes)
-      rewriteForProduce(batch, wanted)
-      assert.strictEqual(batch.crc ^ crc32c(bytes, at.attributes), wrongBy)
-      assert.notStrictEqual(wrongBy, 0)
-      assert.throws(() => decodeRecords(batch), ProtocolError, "checksum")
-    }), { numRuns: 200 })
+    fc.assert(
+      fc.property(anyBatch, anyHeader, fc.nat(), fc.integer({ min: 0, max: 7 }), (bytes, wanted, where, shift) => {
+        // A bit flipped anywhere under the checksum but in the fields that are replaced.
+        const timestamps = at.producerId - at.baseTimestamp
+        const nth = where % (timestamps + bytes.length - at.records)
+        const place = nth < timestamps ? at.baseTimestamp + nth : at.records + nth - timestamps
+        bytes[place] = (bytes[place] as number) ^ (1 << shift)
+        const batch = view(bytes)
+        const wrongBy = batch.crc ^ crc32c(bytes, at.attributes)
+        rewriteForProduce(batch, wanted)
+        assert.strictEqual(batch.crc ^ crc32c(bytes, at.attributes), wrongBy)
+        assert.notStrictEqual(wrongBy, 0)
+        assert.throws(() => decodeRecords(batch), ProtocolError, "checksum")
+      }),
+      { numRuns: 200 }
+    )
   })
 
   it("does not read the records: a checksum is carried over a batch whose records are not there", () => {

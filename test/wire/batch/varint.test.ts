@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { narrow, RecordReader, varintSize, varlongSize, writeVarint, writeVarlong } from "../../../src/wire/batch/varint.ts"
+import {
+  narrow,
+  RecordReader,
+  varintSize,
+  varlongSize,
+  writeVarint,
+  writeVarlong
+} from "../../../src/wire/batch/varint.ts"
 import { ProtocolError } from "../../../src/wire/bytes.ts"
 
 const reader = (hex: string): RecordReader => new RecordReader(Buffer.from(hex, "hex"))
@@ -8,8 +15,15 @@ const reader = (hex: string): RecordReader => new RecordReader(Buffer.from(hex, 
 describe("varints", () => {
   it("have the bytes that Protocol Buffers gives them", () => {
     const known: ReadonlyArray<readonly [number, string]> = [
-      [0, "00"], [-1, "01"], [1, "02"], [63, "7e"], [-64, "7f"], [64, "8001"], [300, "d804"],
-      [2 ** 31 - 1, "feffffff0f"], [-(2 ** 31), "ffffffff0f"]
+      [0, "00"],
+      [-1, "01"],
+      [1, "02"],
+      [63, "7e"],
+      [-64, "7f"],
+      [64, "8001"],
+      [300, "d804"],
+      [2 ** 31 - 1, "feffffff0f"],
+      [-(2 ** 31), "ffffffff0f"]
     ]
     for (const [value, hex] of known) {
       const out = Buffer.alloc(10)
@@ -30,14 +44,21 @@ describe("varints", () => {
       assert.strictEqual(end, varintSize(value))
       assert.strictEqual(new RecordReader(out, 0, end).varint(), value)
     }))
-    fc.assert(fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.integer({ min: 0, max: 63 }), (wide, shift) => {
-      const value = wide >> BigInt(shift)
-      const out = Buffer.alloc(10)
-      const end = writeVarlong(out, narrow(value), 0)
-      assert.strictEqual(end, varlongSize(narrow(value)))
-      assert.strictEqual(varlongSize(value), end)
-      assert.strictEqual(new RecordReader(out, 0, end).varlong(), value)
-    }), { numRuns: 1_000 })
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+        fc.integer({ min: 0, max: 63 }),
+        (wide, shift) => {
+          const value = wide >> BigInt(shift)
+          const out = Buffer.alloc(10)
+          const end = writeVarlong(out, narrow(value), 0)
+          assert.strictEqual(end, varlongSize(narrow(value)))
+          assert.strictEqual(varlongSize(value), end)
+          assert.strictEqual(new RecordReader(out, 0, end).varlong(), value)
+        }
+      ),
+      { numRuns: 1_000 }
+    )
   })
 
   it("of more bits than their type has, or cut short, are refused", () => {
