@@ -22,6 +22,8 @@ export interface ShareStart {
   readonly lag: number
 }
 
+const GROUP_ID_NOT_FOUND = 69
+
 /**
  * The start offsets of a group; of all partitions it knows, or of those asked for. Partitions the broker has no
  * answer for are left out.
@@ -37,7 +39,8 @@ export const shareStartOffsets = (
     Effect.gen(function*() {
       const answer = yield* cluster.request(to, describeShareGroupOffsets, { groups: [{ groupId, topics }] })
       const group = answer.groups[0]
-      if (group === undefined) return []
+      // A group that nobody has joined yet, or no longer: it has done nothing.
+      if (group === undefined || group.errorCode === GROUP_ID_NOT_FOUND) return []
       if (group.errorCode !== 0) {
         return yield* new BrokerError({
           api: "DescribeShareGroupOffsets",

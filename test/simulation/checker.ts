@@ -181,7 +181,9 @@ export class Checker {
     if (shared === undefined) return
     shared.cells.forEach((cell, n) => {
       const id = this.#sourceIds[partition]?.get(shared.start + n)
-      if (id !== undefined && cell.state !== "acknowledged" && cell.deliveries >= this.#options.deliveryLimit) this.#spent.add(id)
+      if (id !== undefined && cell.state !== "acknowledged" && cell.deliveries >= this.#options.deliveryLimit) {
+        this.#spent.add(id)
+      }
     })
     this.#acknowledgedTo(partition, shared.start, "acknowledged in the share group")
     shared.cells.forEach((cell, n) => {

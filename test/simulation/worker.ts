@@ -155,15 +155,18 @@ export class Worker {
       const source = yield* clientOf(this.#parts.source, client, gate, CLIENT_SETTINGS)
       const target = yield* clientOf(this.#parts.target, client, gate, CLIENT_SETTINGS)
       const candidate = this.#candidate(client, source, target)
-      const repairs = this.#parts.plan.deliveryLimit === null ? null : yield* this.#repairs(client, source, target, candidate)
-      const lanes = Array.from({ length: this.#parts.lanes }, (_, n) => this.#lane({
-        client,
-        n,
-        cluster: source,
-        candidate,
-        gate,
-        repairs: n === 0 ? repairs : null
-      }))
+      const repairs = this.#parts.plan.deliveryLimit === null
+        ? null
+        : yield* this.#repairs(client, source, target, candidate)
+      const lanes = Array.from({ length: this.#parts.lanes }, (_, n) =>
+        this.#lane({
+          client,
+          n,
+          cluster: source,
+          candidate,
+          gate,
+          repairs: n === 0 ? repairs : null
+        }))
       yield* Effect.raceFirst(
         Effect.all(lanes, { concurrency: "unbounded", discard: true }),
         repairs?.run ?? Effect.never
