@@ -63,7 +63,9 @@ let run = 0
 const mirror = async (mode: "share" | "consumer", source: KafkaCluster, target: KafkaCluster): Promise<Usage> => {
   const name = `${mode}-${run++}`
   const file = join(folder, `${name}.json`)
+  // A name of its own: the ledger of a flow knows what was mirrored before, whatever the group.
   const flow = {
+    name,
     topics: [topic],
     "topic.mapping": { [topic]: name },
     "group.id": name,
