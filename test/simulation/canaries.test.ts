@@ -50,6 +50,7 @@ describe("a known-wrong variation is found by chance", () => {
 /** Two workers of one lane each on one partition, and no trouble but the script's. */
 const scripted = (mutations: Mutations, changes: Partial<Plan>): Plan => ({
   ...makePlan({ seed: 11, mode: "share", calm: true, mutations }),
+  deliveryLimit: null,
   workers: [1, 1],
   partitions: 1,
   ledgerPartitions: 1,

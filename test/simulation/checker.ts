@@ -3,7 +3,8 @@
  *
  * 1. No source record has two committed outputs. A transaction counts as committed from the coordinator's decision on,
  *    whether or not its markers are written.
- * 2. Nothing is acknowledged (in the share group, or below a committed position) whose output is not committed.
+ * 2. Nothing is acknowledged (in the share group, or below a committed position) whose output is not committed. In a
+ *    share group it is looked at twice: when a lane asks for it, and in the group's state.
  * 3. In consumer mode the committed outputs of a source partition are in its order.
  * 4. `finish`: every record has its output, and is acknowledged.
  */
@@ -24,8 +25,8 @@ export interface CheckerOptions {
   readonly targetTopic: string
   readonly partitions: number
   readonly group: string
-  /** A record that was delivered so often may be given up by the group. */
-  readonly deliveryLimit: number
+  /** The group may give records up; repair has to find them. */
+  readonly givesUp: boolean
   readonly ordered: boolean
   readonly duplicatesAllowed: boolean
 }
@@ -55,8 +56,6 @@ export class Checker {
   /** By source partition: the id at each offset. */
   readonly #sourceIds: ReadonlyArray<Map<number, string>>
   readonly #checkedTo: Array<number>
-  /** Delivered as often as the group allows: below its start without an output only says that repair has work to do. */
-  readonly #spent = new Set<string>()
   readonly #expected = new Set<string>()
   duplicates = 0
 
@@ -179,18 +178,21 @@ export class Checker {
     const topicId = source.state.topics.get(sourceTopic)?.id ?? ""
     const shared = source.state.shareGroups.get(group)?.partitions.get(sharePartitionKey(topicId, partition))
     if (shared === undefined) return
-    shared.cells.forEach((cell, n) => {
-      const id = this.#sourceIds[partition]?.get(shared.start + n)
-      if (id !== undefined && cell.state !== "acknowledged" && cell.deliveries >= this.#options.deliveryLimit) {
-        this.#spent.add(id)
-      }
-    })
-    this.#acknowledgedTo(partition, shared.start, "acknowledged in the share group")
+    // Where the group gives records up, its start says nothing of acknowledgements: `accepting` sees those.
+    if (this.#options.givesUp) this.#checkedTo[partition] = shared.start
+    else this.#acknowledgedTo(partition, shared.start, "acknowledged in the share group")
     shared.cells.forEach((cell, n) => {
       if (cell.state === "acknowledged") {
         this.#acknowledged(partition, shared.start + n, "acknowledged in the share group")
       }
     })
+  }
+
+  /** A lane asks the source to take it as done. */
+  accepting(topicId: string, partition: number, offset: number): void {
+    if (topicId !== this.#options.source.state.topics.get(this.#options.sourceTopic)?.id) return
+    this.check()
+    this.#acknowledged(partition, offset, "accepted by a lane")
   }
 
   /** A position that the group has committed. */
@@ -209,7 +211,6 @@ export class Checker {
   #acknowledged(partition: number, offset: number, how: string): void {
     const id = this.#sourceIds[partition]?.get(offset)
     if (id === undefined || this.#committed.has(id)) return
-    if (this.#spent.has(id) && !how.startsWith("marked")) return
     throw new Violation(`source record ${id} (offset ${offset}) is ${how}, and has no committed output`)
   }
 

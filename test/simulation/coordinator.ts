@@ -161,7 +161,7 @@ export class Coordinator {
   #beat(): void {
     const { loop, sessionTimeoutMs } = this.#options
     for (const member of [...this.#members]) {
-      if (this.#reachable(member)) member.lastSeenMs = loop.nowMs
+      if (!member.left && this.#reachable(member)) member.lastSeenMs = loop.nowMs
       else if (loop.nowMs - member.lastSeenMs >= sessionTimeoutMs) this.#expire(member, "is not heard of any more")
     }
     loop.after(HEARTBEAT_MS, () => this.#beat())

@@ -47,6 +47,7 @@ describe("a run", () => {
       "lost for the client, arrives",
       "stops",
       "is without KIP-1289",
+      "has repaired",
       "done", // duplicates prevented
       "transaction aborted",
       "begins at offset", // a ledger that was pruned

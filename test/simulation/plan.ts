@@ -154,7 +154,7 @@ export const makePlan = (options: PlanOptions): Plan => {
     patienceMs: dice.int(300, 3_000),
     snapshotEntries: dice.pick([3, 8, 20, 1_000]),
     sessionTimeoutMs: dice.int(700, 2_500),
-    deliveryLimit: repairs ? limits.int(2, 4) : null,
+    deliveryLimit: repairs ? limits.pick([1, 1, 2]) : null,
     requests: requestsOf(dice),
     times: timesOf(dice, faultPhaseMs),
     mutations: options.mutations ?? {}

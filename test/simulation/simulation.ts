@@ -5,6 +5,7 @@
 import { Clock, Effect, Random, Scheduler, Scope } from "effect"
 import { type Embedded, makeEmbedded } from "../../src/embedded/embedded.ts"
 import type { Passing } from "../../src/embedded/faults.ts"
+import { checkAccepted } from "./acknowledgements.ts"
 import { Checker, Violation } from "./checker.ts"
 import { Coordinator } from "./coordinator.ts"
 import { Dice } from "./dice.ts"
@@ -74,14 +75,23 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
         markerDelayMs: () => markers.int(1, 10)
       }).pipe(Scope.provide(scope))
     ))
-    embedded.faults(faultsOf({
+    const decide = faultsOf({
       cluster: id,
       dice: new Dice(plan.seed, `network ${id}`),
       rates: plan.requests,
       network,
       history,
       onRequest: (cluster, passing) => world.onRequest(cluster, passing)
-    }))
+    })
+    embedded.faults((passing) => {
+      // Told by way of the world: thrown in here, it would end up in the lane that sends.
+      try {
+        checkAccepted(passing, checker)
+      } catch (violation) {
+        world.defect ??= violation
+      }
+      return decide(passing)
+    })
     return embedded
   }
   const source = make("source", plan.sourceBrokers, 1)
@@ -104,7 +114,7 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
     targetTopic: TARGET_TOPIC,
     partitions: plan.partitions,
     group: GROUP,
-    deliveryLimit: plan.deliveryLimit ?? Infinity,
+    givesUp: plan.deliveryLimit !== null,
     ordered: plan.mode === "consumer",
     duplicatesAllowed: plan.binding === "at-least-once"
   })

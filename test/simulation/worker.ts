@@ -5,7 +5,7 @@ import { runLane } from "../../src/mirror/lane.ts"
 import type { Source } from "../../src/mirror/delivery.ts"
 import type { LaneEvents } from "../../src/mirror/laneEvents.ts"
 import { makeFlowRepairs } from "../../src/mirror/repair/flowRepairs.ts"
-import { type Repairs, withRepairs } from "../../src/mirror/repair/repairs.ts"
+import { type Repairs, withRepairEvents, withRepairs } from "../../src/mirror/repair/repairs.ts"
 import { makeGroupSource } from "../../src/mirror/sources/groupSource.ts"
 import { makeShareSource } from "../../src/mirror/sources/shareSource.ts"
 import type { MakeMembership } from "../../src/group/membership.ts"
@@ -46,6 +46,7 @@ export interface WorkerParts {
 const CLIENT_SETTINGS = { "request.timeout.ms": "4000", "metadata.max.age.ms": "30000" }
 const RESTART_MS = 300
 const POLL_WAIT_MS = 300
+const REPAIR_MS = 2_000
 
 interface LaneParts {
   readonly client: string
@@ -214,6 +215,7 @@ export class Worker {
         groupId: GROUP,
         readCommitted: true,
         fromEarliest: true,
+        intervalMs: REPAIR_MS,
         topics: () => [{ source: TOPIC, sourceId: "", target: TARGET_TOPIC, partitions: plan.partitions }],
         onRepaired: (records) => history.add(client, `has repaired ${records} record(s)`),
         log: (level, message) => history.add(client, `${level}: ${message}`)
@@ -240,7 +242,7 @@ export class Worker {
         deadLetter: null,
         onRecordRefused: "block",
         errorsTolerance: "none",
-        events: this.#events(name),
+        events: repairs === null ? this.#events(name) : withRepairEvents(this.#events(name), repairs),
         stopping: () => this.#stopping
       })
     }))
