@@ -24,6 +24,8 @@ export interface FlowRepairOptions {
   readonly topics: () => ReadonlyArray<MirroredTopic>
   readonly onRepaired: (records: number) => void
   readonly log: Log
+  /** Between two looks, milliseconds. Default 30 000. */
+  readonly intervalMs?: number
 }
 
 /** A look costs two or three requests, and what it finds has waited for as long as the group did not tell. */
@@ -93,7 +95,7 @@ export const makeFlowRepairs = (
       readCommitted: options.readCommitted,
       fromEarliest: options.fromEarliest,
       maxBytes: MAX_BYTES,
-      intervalMs: INTERVAL_MS,
+      intervalMs: options.intervalMs ?? INTERVAL_MS,
       standings: standings(options),
       known: (at) => knownOf(options.ledger, at),
       onRepaired: options.onRepaired,
