@@ -151,7 +151,7 @@ const acknowledge = (
   })
 
 /** Stages the acknowledgements. Null, or why the transaction must be aborted. */
-const stageAll = (a: Acknowledging, ranges: ReadonlyArray<StagedRange>): Effect.Effect<string | null> =>
+const stageAll = (a: Acknowledging, ranges: ReadonlyArray<StagedRange>): Effect.Effect<string | null, WireError> =>
   Effect.gen(function*() {
     const byLeader = new Map<number, Array<Place & { readonly topic: string }>>()
     for (const place of placesOf(ranges)) {
@@ -177,7 +177,7 @@ const stageAll = (a: Acknowledging, ranges: ReadonlyArray<StagedRange>): Effect.
       if (missing !== undefined) return `TxnShareAcknowledge has no answer for ${missing.topic}-${missing.partition}`
     }
     return null
-  }).pipe(Effect.catch((error) => Effect.succeed(error.message)))
+  })
 
 const transactionOf = (
   options: Kip1289Options,
@@ -217,7 +217,7 @@ const transactionOf = (
         }
         // An interruption leaves it undone: then nothing may be committed.
         doomed = "its acknowledgements were not all staged"
-        doomed = yield* stageAll({
+        const staged = stageAll({
           cluster: options.source,
           draft,
           purpose,
@@ -225,6 +225,7 @@ const transactionOf = (
           identity,
           member: who
         }, ranges)
+        doomed = yield* Effect.catch(producer.participate(staged), (error) => Effect.succeed(error.message))
       }),
     commit: Effect.suspend(() => doomed === null ? producer.commit : abort),
     abort

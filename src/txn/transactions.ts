@@ -49,6 +49,11 @@ export interface TransactionalProducer extends Producer {
    * transaction good; anything else makes `commit` abort.
    */
   readonly produce: (batches: ReadonlyArray<Outgoing>) => Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError>
+  /**
+   * A request that takes part in the open transaction and is no batch (an acknowledgement of KIP-1289). Without an
+   * answer it may arrive late: under version 1 in the next transaction, so InitProducerId comes before that.
+   */
+  readonly participate: <A, E>(request: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** Waits for a coordinator that cannot be reached. After "unknown" and after an interruption: `init`, then find out. */
   readonly commit: Effect.Effect<Outcome>
   /** Never "unknown": no commit was asked for. */
@@ -162,6 +167,17 @@ class Transactions {
     ))
   }
 
+  participate<A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.suspend(() => {
+      this.#state.touch()
+      return Effect.onError(request, () =>
+        Effect.sync(() => {
+          this.#state.inDoubt()
+          this.#state.fail("not every request of it was answered")
+        }))
+    })
+  }
+
   #addPartitions(batches: ReadonlyArray<Outgoing>): Effect.Effect<ReadonlyMap<string, number>, ProducerError> {
     return Effect.gen({ self: this }, function*() {
       const missing = new Map(
@@ -232,6 +248,7 @@ export const makeTransactionalProducer = (
       begin: oneAtATime.withPermit(Effect.suspend(() => transactions.begin)),
       produce: (batches) =>
         batches.length === 0 ? Effect.succeed([]) : oneAtATime.withPermit(transactions.produce(batches)),
+      participate: (request) => oneAtATime.withPermit(transactions.participate(request)),
       commit: oneAtATime.withPermit(Effect.suspend(() => transactions.end(true))),
       abort: oneAtATime.withPermit(Effect.suspend(() => transactions.end(false))),
       stalls: Effect.sync(() => [...stalls.values()]),

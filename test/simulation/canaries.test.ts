@@ -51,6 +51,7 @@ describe("a known-wrong variation is found by chance", () => {
 const scripted = (mutations: Mutations, changes: Partial<Plan>): Plan => ({
   ...makePlan({ seed: 11, mode: "share", calm: true, mutations }),
   deliveryLimit: null,
+  sourceGaps: false,
   workers: [1, 1],
   partitions: 1,
   ledgerPartitions: 1,

@@ -51,6 +51,8 @@ export interface Plan {
   readonly draft: TxnShareDraft
   readonly ledgerPartitions: number
   readonly records: number
+  /** Source transactions, aborted ones among them, and holes of compaction. */
+  readonly sourceGaps: boolean
   readonly faultPhaseMs: number
   /** In which everything has to be done once the faults are over. */
   readonly livenessMs: number
@@ -147,6 +149,7 @@ export const makePlan = (options: PlanOptions): Plan => {
     draft: mode === "kip-1289" ? draft : "off",
     ledgerPartitions: dice.chance(0.7) ? 1 : 2,
     records: dice.int(30, 100),
+    sourceGaps: new Dice(seed, "gaps").chance(0.4),
     faultPhaseMs,
     livenessMs: 240_000,
     lockMs: dice.int(1_000, 3_000),

@@ -182,3 +182,20 @@ export const slowReader = (world: World): void => {
     return isEntry(world, passing) ? { kind: "delay", requestMs: SLOW_ENTRY_MS, answerMs: 1 } : null
   })
 }
+
+/**
+ * KIP-1289 under transactions of version 1: the first acknowledgements of each worker have no answer, and arrive when
+ * its next transaction is open under the same epoch. Who does not fence them first has them committed with outputs
+ * that are not theirs.
+ */
+export const lateAcknowledgements = (world: World): void => {
+  const { workers } = world
+  const left = new Map(workers.map(({ name }) => [name, 3]))
+  onTarget(world, (passing) => {
+    const worker = workers.find(({ client }) => client === passing.client)
+    const more = worker === undefined ? 0 : left.get(worker.name) ?? 0
+    if (worker === undefined || more === 0 || passing.apiName !== "TxnShareAcknowledge") return null
+    left.set(worker.name, more - 1)
+    return { kind: "late", byMs: 150 }
+  })
+}

@@ -14,6 +14,7 @@ import { History } from "./history.ts"
 import { Gate, Loop, START_MS } from "./loop.ts"
 import { faultsOf, type Network } from "./network.ts"
 import type { Plan } from "./plan.ts"
+import { scheduleRecords } from "./sourceRecords.ts"
 import { GROUP, TARGET_TOPIC, TOPIC, Worker } from "./worker.ts"
 
 export interface World {
@@ -160,25 +161,6 @@ const setUp = (plan: Plan, prepare: (world: World) => void): World => {
   }
   prepare(world)
   return world
-}
-
-/** Records come in bursts over the whole phase of faults. */
-const scheduleRecords = (world: World): void => {
-  const { checker, loop, plan, source } = world
-  const dice = new Dice(plan.seed, "records")
-  const counts = Array.from({ length: plan.partitions }, () => 0)
-  for (let left = plan.records; left > 0;) {
-    const count = Math.min(left, dice.int(1, 6))
-    left -= count
-    const partition = dice.int(0, plan.partitions - 1)
-    loop.at(START_MS + dice.next() * plan.faultPhaseMs * 0.9, () => {
-      const start = counts[partition] ?? 0
-      counts[partition] = start + count
-      const ids = Array.from({ length: count }, (_, n) => `${partition}:${start + n}`)
-      const first = source.append(TOPIC, partition, ids.map((value) => ({ value })))
-      ids.forEach((id, n) => checker.expect(partition, first + n, id))
-    })
-  }
 }
 
 const step = async (world: World, untilMs: number): Promise<boolean> => {
