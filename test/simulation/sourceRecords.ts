@@ -61,11 +61,15 @@ class SourceProducers {
       rewriteForProduce(batch, { producerId, producerEpoch: 0, baseSequence: 0, transactional: true })
     }
     const log = source.log(TOPIC, partition)
-    const options = { leaderEpoch: 0, logAppendTime: false }
-    const first = appendBatch(log, bytes, { ...options, nowMs: loop.nowMs })
+    const now = () => ({
+      leaderEpoch: source.state.topics.get(TOPIC)?.partitions[partition]?.leaderEpoch ?? 0,
+      nowMs: loop.nowMs,
+      logAppendTime: false
+    })
+    const first = appendBatch(log, bytes, now())
     if (committed) ids.forEach((id, n) => checker.expect(partition, first + n, id))
     loop.after(this.#dice.int(1, LONGEST_TRANSACTION_MS), () => {
-      appendMarker(log, { producerId, epoch: 1, committed, transactionVersion: 2 }, { ...options, nowMs: loop.nowMs })
+      appendMarker(log, { producerId, epoch: 1, committed, transactionVersion: 2 }, now())
       source.wake()
     })
     source.wake()

@@ -272,7 +272,7 @@ export class Worker {
   }
 
   #groupSource(name: string, cluster: Cluster, gate: Gate) {
-    const { loop, membership, plan } = this.#parts
+    const { history, loop, membership, plan } = this.#parts
     return makeGroupSource({
       consumer: {
         cluster,
@@ -293,7 +293,8 @@ export class Worker {
       maxWaitMs: POLL_WAIT_MS,
       maxBytes: 1_000_000,
       onForget: () => {},
-      onTrouble: () => {},
+      onTrouble: ({ partition }, reason) =>
+        history.add(name, reason === null ? `${partition} goes on` : `${partition} stands: ${reason}`),
       nowMs: () => loop.nowMs
     })
   }
