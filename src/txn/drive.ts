@@ -27,7 +27,7 @@ type Event =
   }
   | { readonly kind: "metadata"; readonly exit: Exit.Exit<ReadonlyArray<LookedUp>> }
   | { readonly kind: "identity"; readonly exit: Exit.Exit<Identity, WireError> }
-  | { readonly kind: "tick" }
+  | { readonly kind: "tick"; readonly at: number }
   | { readonly kind: "deadline" }
 
 /** What a call needs of its producer. */
@@ -113,7 +113,7 @@ const pump = (
     for (const p of run.active) {
       if (p.notBefore <= now || asking.ticks.has(p.notBefore)) continue
       asking.ticks.add(p.notBefore)
-      yield* after(p.notBefore - now, { kind: "tick" })
+      yield* after(p.notBefore - now, { kind: "tick", at: p.notBefore })
     }
   })
 
@@ -180,7 +180,8 @@ const handle = (engine: Engine, run: ProduceRun, asking: Asking, event: Event, n
   Effect.gen(function*() {
     switch (event.kind) {
       case "tick":
-        for (const at of asking.ticks) if (at <= now) asking.ticks.delete(at)
+        // By name and not by the clock: a timer may go off a little early, and then needs another one after it.
+        asking.ticks.delete(event.at)
         return
       case "deadline":
         return run.giveUp(engine.settings.deliveryTimeoutMs)

@@ -1,4 +1,5 @@
 /** What the tests of running mirrors share: records that keep coming, sums of metrics, members of a group, waiting for an outcome. */
+import { Admin } from "@platformatic/kafka"
 import { Effect } from "effect"
 import { shareGroupDescribe } from "../../src/wire/messages/shareGroupDescribe.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
@@ -81,6 +82,18 @@ export const shareMembers = (cluster: Bootstrap, groupId: string): Promise<numbe
     })
     return answer.groups[0]?.members.length ?? 0
   })))
+
+/** How many members of a consumer group have partitions; 0 while it rebalances. */
+export const busyMembers = async (cluster: Bootstrap, groupId: string): Promise<number> => {
+  const admin = new Admin({ clientId: "test", bootstrapBrokers: cluster.bootstrap.split(",") })
+  try {
+    const group = (await admin.describeGroups({ groups: [groupId] })).get(groupId)
+    if (group?.state.toUpperCase() !== "STABLE") return 0
+    return [...group.members.values()].filter(({ assignments }) => (assignments?.size ?? 0) > 0).length
+  } finally {
+    await admin.close()
+  }
+}
 
 export const partitionOf = async (
   mirror: Onceover,

@@ -6,7 +6,7 @@ import { assertExact, assertNothingLost, assertOrdered, judge, mirrorUntilCaught
 import { type Config, mirrorConfig, type Onceover, startOnceover } from "../kit/onceover.ts"
 import { sharedClusters, unique } from "../kit/shared.ts"
 import { until } from "../kit/until.ts"
-import { metric, shareMembers, startFeed, untilBlocked, untilMirrored } from "./mirrorRun.ts"
+import { busyMembers, metric, shareMembers, startFeed, untilBlocked, untilMirrored } from "./mirrorRun.ts"
 
 const { source, target } = sharedClusters()
 const started: Array<Onceover> = []
@@ -243,10 +243,12 @@ describe("a consumer group", () => {
   it("has its positions committed after SIGTERM: the next run doubles nothing and keeps the order", async () => {
     const topic = unique("committed")
     await createTopic(source, topic, { partitions: 2 })
-    const flow = flowOf("consumer", topic, unique("committed-group"), { "tasks.max": 2, ...quick })
+    const group = unique("committed-group")
+    const flow = flowOf("consumer", topic, group, { "tasks.max": 2, ...quick })
     // Committed by the stop, not by the clock.
     const first = await running({ ...flow, "offset.flush.interval.ms": 3_600_000 })
     const feed = await startFeed(source, target, { ...places(topic), partitions: 2 })
+    await until(async () => await busyMembers(source, group) === 2, { what: "a partition for each of the two members" })
     await feed.more(1_000)
     await stopInOrder(first)
     assert.isAbove((await endOffsets(target, `east.${topic}`)).reduce((sum, end) => sum + end, 0), 0)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Random } from "effect"
+import { Clock, Duration, Effect, Fiber, Random } from "effect"
 import { TestClock } from "effect/testing"
 import { makeProducer, type ProducerOptions, type Stall } from "../../src/txn/producer.ts"
 import type { Outgoing, ProduceOutcome } from "../../src/txn/produceRun.ts"
@@ -105,6 +105,27 @@ describe("a producer", () => {
       fake.faults = { ...fake.faults, refusedConnection: 0 }
       assert.deepStrictEqual(summary(yield* finished(Fiber.join(fiber))), [0])
       assert.deepStrictEqual([recovered, yield* producer.stalls], [["orders-2"], []])
+    }))
+
+  it.effect("goes on after a target that was down where timers go off a little early, as those of a busy process do", () =>
+    Effect.gen(function*() {
+      const clock = yield* Clock.Clock
+      const early: Clock.Clock = {
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+        currentTimeMillis: clock.currentTimeMillis,
+        currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+        currentTimeNanos: clock.currentTimeNanos,
+        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+        monotonicTimeNanos: clock.monotonicTimeNanos,
+        sleep: (duration) => clock.sleep(Duration.millis(Math.max(1, Duration.toMillis(duration) - 3)))
+      }
+      const { fake, producer } = yield* setUp()
+      fake.faults = { ...fake.faults, refusedConnection: 1 }
+      const sent = producer.produce([batch("orders", 2, "a")]).pipe(Effect.provideService(Clock.Clock, early))
+      const fiber = yield* Effect.forkChild(sent)
+      yield* TestClock.adjust("1 minute")
+      fake.faults = { ...fake.faults, refusedConnection: 0 }
+      assert.deepStrictEqual(summary(yield* finished(Fiber.join(fiber))), [0])
     }))
 
   it.effect("after the delivery timeout says whether the batch may be in the log", () =>
