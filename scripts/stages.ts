@@ -1,7 +1,7 @@
 /** Stages of a test run: commands with a bound, each counted, and the closing line over all of them. */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { join, relative, resolve } from "node:path"
 
 export const root = resolve(import.meta.dirname, "..")
 
@@ -29,7 +29,31 @@ interface Report {
   readonly numPassedTests: number
   readonly numFailedTests: number
   readonly numTotalTests: number
+  readonly testResults: ReadonlyArray<{
+    readonly name: string
+    readonly status: string
+    /** Of a file that did not load. */
+    readonly message: string
+    readonly assertionResults: ReadonlyArray<{
+      readonly status: string
+      readonly fullName: string
+      readonly failureMessages: ReadonlyArray<string>
+    }>
+  }>
 }
+
+/** Longer than any sentence that says what went wrong, shorter than a log that hangs on it. */
+const MESSAGE_LENGTH = 300
+
+/** One line each, so that the end of a long output says which tests failed, and why. */
+const failures = ({ testResults }: Report): ReadonlyArray<string> =>
+  testResults.flatMap(({ assertionResults, message, name, status }) => {
+    const file = relative(root, name)
+    const said = (text: string): string => (text.split("\n")[0] ?? "").slice(0, MESSAGE_LENGTH)
+    const failed = assertionResults.filter((test) => test.status === "failed")
+    if (failed.length === 0 && status === "failed") return [`${file}: ${said(message)}`]
+    return failed.map((test) => `${file} > ${test.fullName}: ${said(test.failureMessages[0] ?? "")}`)
+  })
 
 export interface TestRun {
   readonly name: string
@@ -63,6 +87,7 @@ export const tests = ({ args, chosen, name, timeout }: TestRun): Count => {
     return { passed: 0, failed: 1 }
   }
   const { numFailedTests, numPassedTests } = report
+  for (const line of failures(report)) console.log(`failed: ${line}`)
   const skipped = report.numTotalTests - numPassedTests - numFailedTests
   if (skipped > 0 && !chosen) console.error(`${skipped} tests did not run: none may be skipped.`)
   const sound = ended && (skipped === 0 || chosen)
