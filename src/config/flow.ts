@@ -3,6 +3,7 @@
  * from more than one of them.
  */
 import { type CheckedSettings, checkClientSettings, type WrittenSetting } from "./clientSettings.ts"
+import { controlOf } from "./controlSettings.ts"
 import { type Decoded, decodeMap, unknownKey } from "./decode.ts"
 import { checkFlow } from "./flowChecks.ts"
 import { flowSettings } from "./flowSettings.ts"
@@ -168,6 +169,7 @@ const compose = (
   replicationPolicy: v["replication.policy"],
   replicationPolicySeparator: v["replication.policy.separator"],
   replicationFactor: v["replication.factor"],
+  control: controlOf(v, translated),
   groupProtocol: protocol,
   groupMembership: v["group.membership"],
   groupId: v["group.id"] ?? defaultGroupId(v.source, v.target),

@@ -2,6 +2,7 @@
  * Every setting of a flow that has a fixed name: its values, its default and its sentence in the documentation.
  * What MirrorMaker 2 and Connect have keeps their names.
  */
+import { controlSettings } from "./controlSettings.ts"
 import {
   flag,
   mapping,
@@ -253,6 +254,7 @@ export const shutdownSetting = whole(
 export const flowSettings = {
   ...naming,
   ...topicSettings,
+  ...controlSettings,
   ...readSettings,
   ...guaranteeSettings,
   ...errorSettings,

@@ -1,4 +1,5 @@
 /** docs/configuration.md as text, made from the tables that the reading itself uses; scripts/docs.ts writes it. */
+import { controlSettings } from "./controlSettings.ts"
 import { errorSettings, flowSettings, guaranteeSettings, naming, readSettings, topicSettings } from "./flowSettings.ts"
 import { FIXED, KAFKA_SETTINGS, LIBRDKAFKA, RESERVED, whyUnsupported, WORDS } from "./kafkaSettings.ts"
 import type { SettingInfo, Settings } from "./setting.ts"
@@ -145,6 +146,7 @@ export const configurationReference = (): string =>
     INTRO,
     section("Flows: ends", naming),
     section("Flows: topics", topicSettings),
+    section("Flows: topics that change, settings, rights, loops", controlSettings),
     section("Flows: reading the source", readSettings),
     section("Flows: guarantee", guaranteeSettings),
     section("Flows: records that fail", errorSettings),

@@ -191,6 +191,20 @@ export const mapping = (allowed: string, name: RegExp, text: string) => {
   return field(Schema.Record(Schema.String, Schema.String).check(bad), { type: "map", allowed, fallback: null, text })
 }
 
+/** Patterns to lists of patterns. */
+export const patternLists = (allowed: string, text: string) => {
+  const bad = Schema.makeFilter((map: Readonly<Record<string, ReadonlyArray<string>>>) =>
+    Object.keys(map).flatMap((key) => {
+      const parsed = parsePattern(key)
+      return parsed.ok ? [] : [{ path: [key], issue: parsed.why }]
+    })
+  )
+  return field(
+    Schema.Record(Schema.String, coerced(Schema.Array(Pattern), asList)).check(bad),
+    { type: "map of patterns", allowed, fallback: null, text }
+  )
+}
+
 export interface Listen {
   readonly host: string
   readonly port: number

@@ -6,6 +6,8 @@
  * patterns compile), so the rest of the program does not check again.
  */
 
+import type { ControlSettings } from "./controlSettings.ts"
+
 /** Kafka's own setting names to values, as text. Secrets are in here: log it only through `redactSettings`. */
 export type ClientSettingValues = Readonly<Record<string, string>>
 
@@ -69,6 +71,8 @@ export interface ResolvedFlow {
   readonly replicationPolicySeparator: string
   /** -1: the broker's default. */
   readonly replicationFactor: number
+  /** Topics that are created again, settings, rights, loops. */
+  readonly control: ControlSettings
   readonly groupProtocol: Sourced<GroupProtocol>
   /** How a member of a consumer group joins. */
   readonly groupMembership: "auto" | "classic" | "consumer"

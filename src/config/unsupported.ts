@@ -7,19 +7,17 @@ const list = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\
 
 const NOT_YET = list(`
   groups groups.exclude group.filter.class refresh.groups.enabled refresh.groups.interval.seconds
-  sync.topic.configs.enabled sync.topic.configs.interval.seconds config.properties.exclude config.property.filter.class
-  use.defaults.from sync.topic.acls.enabled sync.topic.acls.interval.seconds
   sync.group.offsets.enabled sync.group.offsets.interval.seconds emit.checkpoints.enabled
   emit.checkpoints.interval.seconds checkpoints.topic.replication.factor emit.heartbeats.enabled
   emit.heartbeats.interval.seconds heartbeats.topic.replication.factor heartbeats.replication.enabled
-  emit.offset-syncs.enabled offset-syncs.topic.location offset-syncs.topic.replication.factor offset.lag.max
-  on.topic.recreated sync.topic.deletes topic.settings.pinned`)
+  emit.offset-syncs.enabled offset-syncs.topic.location offset-syncs.topic.replication.factor offset.lag.max`)
 
 /** What to write instead. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ["replication.policy.class", "replication.policy: default or identity"],
   ["replication.policy.internal.topic.separator.enabled", "nothing: no internal topic carries the separator"],
   ["topic.filter.class", "topics and topics.exclude"],
+  ["config.property.filter.class", "config.properties.exclude"],
   ["refresh.topics.enabled", "refresh.topics.interval.seconds"],
   ["exactly.once.support", "delivery.guarantee"],
   ["exactly.once.source.support", "delivery.guarantee"],

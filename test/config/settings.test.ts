@@ -45,6 +45,7 @@ const WRONG: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   "list of patterns": [7, true, [7], [["x"]], ["("], [""], ["[z-a]"], ["\\p{L}+"]],
   "list of words": [7, true, [7], ["nonsense"], []],
   map: [7, "x", ["x"], { "": "x" }, { a: 7 }, { a: "b/c" }],
+  "map of patterns": [7, "x", ["x"], { "(": ["x"] }, { a: 7 }, { a: ["("] }],
   address: [7, true, "", "8080", "host", "host:", "host:70000", ":8080", "a b:1"]
 }
 
