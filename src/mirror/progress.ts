@@ -5,6 +5,7 @@
 import { Deferred, Effect } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
+import { bothEnds, type Ends, nothingUndone } from "./control/ends.ts"
 import {
   endOffsets,
   groupProgress,
@@ -52,6 +53,9 @@ const progressOf = (
     ? shareProgress(parts.cluster, parts.groupId, topics)
     : groupProgress(parts.cluster, parts.groupId, topics)
 
+const endsOf = (parts: ProgressParts): Effect.Effect<Ends, WireError> =>
+  bothEnds(parts.cluster, parts.topics(), parts.committed)
+
 type Offsets = ReadonlyMap<string, number>
 
 /** Share mode: tells of what the log has dropped before the group had done with it. */
@@ -89,7 +93,7 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
   Effect.gen(function*() {
     const topics = parts.topics()
     if (topics.length === 0) return
-    const { high, stable: ends } = yield* bothEnds(parts)
+    const { high, stable: ends } = yield* endsOf(parts)
     const starts = yield* startOffsets(parts.cluster, topics)
     const found = yield* progressOf(parts, topics)
     const share = parts.mode === "share"
@@ -132,31 +136,6 @@ export const takeGoal = (parts: ProgressParts): Effect.Effect<Goal, WireError> =
     return goal
   })
 
-/** Ends of both kinds at one moment: nothing between the last stable offset and the high watermark can be mirrored yet. */
-interface Ends {
-  readonly stable: ReadonlyMap<string, number>
-  readonly high: ReadonlyMap<string, number>
-}
-
-const bothEnds = (parts: ProgressParts): Effect.Effect<Ends, WireError> =>
-  Effect.gen(function*() {
-    const stable = yield* endOffsets(parts.cluster, parts.topics(), parts.committed)
-    return { stable, high: yield* endOffsets(parts.cluster, parts.topics(), false) }
-  })
-
-/**
- * Whether all below the last stable offset is done, by the count of what is left. Aborted records are given up by the
- * broker itself, which moves no offset that we could see, and records of open transactions count as left. While the
- * last stable offset stands still (`before` and `after` the count agree), left = undone below it + what lies above it;
- * what lies above can only have grown since `before`.
- */
-const nothingUndone = (name: string, left: number | null, before: Ends, after: Ends): boolean => {
-  const stable = before.stable.get(name)
-  const high = before.high.get(name)
-  return left !== null && stable !== undefined && high !== undefined && after.stable.get(name) === stable &&
-    left <= Math.max(0, high - stable)
-}
-
 const GOAL_POLL = "200 millis"
 
 /** Waits until the group has passed every offset of the goal, then completes `reached`. */
@@ -168,10 +147,10 @@ export const awaitGoal = (
   Effect.gen(function*() {
     const open = new Map(goal)
     while (open.size > 0) {
-      const before = parts.mode === "share" ? yield* bothEnds(parts) : null
+      const before = parts.mode === "share" ? yield* endsOf(parts) : null
       const found = yield* progressOf(parts, parts.topics())
       const progress = parts.mode === "share" ? withOwn(parts.state, found) : found
-      const after = before === null ? null : yield* bothEnds(parts)
+      const after = before === null ? null : yield* endsOf(parts)
       for (const [name, end] of goal) {
         const known = progress.get(name)
         if (known === undefined) continue

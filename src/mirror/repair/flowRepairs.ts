@@ -8,7 +8,8 @@ import { makeProducer } from "../../txn/producer.ts"
 import { type ShareStart, shareStartOffsets } from "../../share/startOffsets.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
-import { endOffsets, partitionName, startOffsets } from "../control/offsets.ts"
+import { bothEnds, nothingUndone } from "../control/ends.ts"
+import { partitionName, startOffsets } from "../control/offsets.ts"
 import type { MirroredTopic } from "../control/topics.ts"
 import type { Log } from "../report.ts"
 import { makeRepairs, type Repairs, type Standing } from "./repairs.ts"
@@ -39,17 +40,20 @@ interface Dealt extends ShareStart {
 
 /**
  * How far the group has come where it has begun. The start offset it tells lags behind what is decided; where
- * nothing is left to do, all that was there before it was asked is decided.
+ * nothing is left to do below the last stable offset, all below that is decided.
  */
 const dealtWith = (options: FlowRepairOptions): Effect.Effect<ReadonlyArray<Dealt>, WireError> =>
   Effect.gen(function*() {
     const topics = options.topics()
     const names = new Set(topics.map((topic) => topic.source))
-    const ends = yield* endOffsets(options.source, topics, options.readCommitted)
+    const ends = bothEnds(options.source, topics, options.readCommitted)
+    const before = yield* ends
     const starts = yield* shareStartOffsets(options.source, options.groupId)
+    const after = yield* ends
     return starts.filter((s) => names.has(s.topic) && s.startOffset >= 0).map((start) => {
-      const end = ends.get(partitionName(start.topic, start.partition)) ?? 0
-      return { ...start, below: start.lag === 0 ? Math.max(end, start.startOffset) : start.startOffset }
+      const name = partitionName(start.topic, start.partition)
+      const end = nothingUndone(name, start.lag, before, after) ? before.stable.get(name) ?? 0 : 0
+      return { ...start, below: Math.max(end, start.startOffset) }
     }).filter(({ below }) => below > 0)
   })
 
