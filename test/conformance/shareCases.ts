@@ -2,7 +2,9 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { alterShareGroupOffsets } from "../../src/wire/messages/alterShareGroupOffsets.ts"
+import { decidedOffsets } from "../../src/share/decided.ts"
 import { shareGroupDescribe } from "../../src/wire/messages/shareGroupDescribe.ts"
+import { format } from "../../src/wire/ranges.ts"
 import { type Bench, type Case, claim, eventually, nameOf } from "./bench.ts"
 import { ack, heartbeat, position, shareGroup, type ShareMember, shareMember, SHORT_LOCK } from "./shareBench.ts"
 
@@ -379,4 +381,30 @@ const membership: ReadonlyArray<Case> = [
   )
 ]
 
-export const shareCases: ReadonlyArray<Case> = [...sessions, ...acquiring, ...acknowledging, ...locks, ...membership]
+const decided: ReadonlyArray<Case> = [
+  withMember(
+    "what is decided one by one beyond the start is known, and not a record more",
+    8,
+    (m) =>
+      Effect.gen(function*() {
+        const known = Effect.map(
+          decidedOffsets(m.b.cluster, m.groupId, new Set([m.topic]), new Map([[`${m.topic}-0`, 8]])),
+          (all) => all.map(({ beyond, ranges }) => `${format(ranges)} (${beyond})`)
+        )
+        yield* m.take()
+        yield* m.acknowledge([[0, 1, ack.accept], [3, 3, ack.reject], [4, 4, ack.release], [6, 6, ack.accept]])
+        is(yield* known, ["0-1, 3, 6 (0)"])
+        yield* m.acknowledge([[2, 2, ack.accept]])
+        is(yield* known, ["0-3, 6 (0)"])
+      })
+  )
+]
+
+export const shareCases: ReadonlyArray<Case> = [
+  ...sessions,
+  ...acquiring,
+  ...acknowledging,
+  ...locks,
+  ...membership,
+  ...decided
+]

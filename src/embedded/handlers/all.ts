@@ -31,6 +31,7 @@ import {
   deleteShareGroupOffsetsHandler,
   describeShareGroupOffsetsHandler
 } from "./shareOffsets.ts"
+import { readShareGroupStateHandler } from "./shareState.ts"
 import {
   addOffsetsToTxnHandler,
   addPartitionsToTxnHandler,
@@ -71,6 +72,7 @@ const always: ReadonlyArray<Handler> = [
   offsetFetchHandler,
   offsetForLeaderEpochHandler,
   produceHandler,
+  readShareGroupStateHandler,
   shareAcknowledgeHandler,
   shareFetchHandler,
   shareGroupDescribeHandler,

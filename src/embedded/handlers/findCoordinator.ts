@@ -1,4 +1,4 @@
-/** FindCoordinator, of groups and transactional ids. */
+/** FindCoordinator, of groups, transactional ids and share partitions. */
 import { findCoordinator } from "../../wire/messages/findCoordinator.ts"
 import { code } from "../model/codes.ts"
 import { type ClusterState, coordinatorOf } from "../model/state.ts"
@@ -6,17 +6,17 @@ import { handler } from "./handler.ts"
 
 const find = (state: ClusterState, keyType: number, key: string) => {
   const nowhere = { key, nodeId: -1, host: "", port: -1 }
-  if (keyType > 1) {
+  if (keyType > 2) {
     return {
       ...nowhere,
       errorCode: code.INVALID_REQUEST,
-      errorMessage: "Only groups and transactional ids have a coordinator here"
+      errorMessage: "Only groups, transactional ids and share partitions have a coordinator here"
     }
   }
   if (keyType === 0 && key === "") {
     return { ...nowhere, errorCode: code.INVALID_GROUP_ID, errorMessage: "The group id is empty" }
   }
-  const broker = state.brokers.get(coordinatorOf(state, keyType === 0 ? "group" : "transaction", key))
+  const broker = state.brokers.get(coordinatorOf(state, keyType === 1 ? "transaction" : "group", key))
   if (broker === undefined) {
     return { ...nowhere, errorCode: code.COORDINATOR_NOT_AVAILABLE, errorMessage: "No broker runs" }
   }
