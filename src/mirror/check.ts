@@ -8,7 +8,7 @@ import type { Cluster } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
 import { groupRefusal, uncreatable, unreadable, unwritable } from "./control/rights.ts"
-import { type MirroredTopic, selectTopics } from "./control/topics.ts"
+import { type MirroredTopic, selectTopics, settleDoubts } from "./control/topics.ts"
 import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, reasonsOf, refusalOf } from "./flowSetup.ts"
 import { buildChain } from "./transforms/build.ts"
 
@@ -131,7 +131,10 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
         problems.push(NO_SHARE_GROUPS)
       } else warnings.push(...(yield* shareWarnings(source, flow)))
     }
-    const { leftOut, topics } = selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow))
+    const { leftOut, topics } = yield* settleDoubts(
+      target,
+      selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow, clusters))
+    )
     for (const { reason, topic } of leftOut) warnings.push(`topic ${topic} is not mirrored: ${reason}`)
     if (topics.length === 0) warnings.push("no topic of the source matches now")
     const there = topics.length === 0 ? new Map() : yield* target.retrying(target.topics(topics.map((t) => t.target)))

@@ -10,7 +10,7 @@ import type { BindingCandidate, BindingStopped } from "../txn/binding.ts"
 import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { SettingsError } from "../wire/settings.ts"
-import { type MirroredTopic, refreshTopics } from "./control/topics.ts"
+import { makeControlLog } from "./control/controlLog.ts"
 import type { Output } from "./copy.ts"
 import { deadLetter } from "./deadLetters.ts"
 import type { Source } from "./delivery.ts"
@@ -24,12 +24,13 @@ import {
   reasonsOf,
   refusalOf
 } from "./flowSetup.ts"
+import { FlowTopics } from "./flowTopics.ts"
 import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { claimInstance } from "./instance.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
 import { stopsForGood, watchLedger } from "./ledgerWatch.ts"
-import { makePlaces, type Places } from "./places.ts"
+import { makePlaces } from "./places.ts"
 import { makeFlowRepairs } from "./repair/flowRepairs.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
 import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
@@ -57,12 +58,12 @@ interface Running {
   readonly config: ResolvedConfig
   readonly handle: FlowHandle
   readonly clusters: FlowClusters
-  readonly places: Places
+  readonly topics: FlowTopics
   readonly chain: TransformChain | null
   readonly candidate: BindingCandidate
   readonly deliveryLimit: number
   readonly log: Log
-  topics: ReadonlyArray<MirroredTopic>
+  readonly gaps: GapWatch
   readonly sources: Set<Source<LaneSourceError>>
   /** Completed with the reason when a gap is to end the flow. */
   readonly gap: Deferred.Deferred<string>
@@ -70,64 +71,19 @@ interface Running {
   readonly trouble: ReturnType<typeof makeTrouble>
   /** Set before the first lane starts, where a ledger knows what was mirrored and a share group may give records up. */
   repairs: Repairs | null
-  /** Problems that were said already: said once, and again when they change. */
-  readonly said: Map<string, string>
 }
-
-const targetOf = (running: Running, topic: string): string =>
-  running.topics.find((t) => t.source === topic)?.target ?? topic
-
-/** One refresh: what the source has now, made on the target. */
-const refresh = (running: Running): Effect.Effect<boolean, WireError> =>
-  Effect.gen(function*() {
-    const { clusters, config, handle, log, places, said } = running
-    const found = yield* refreshTopics(
-      clusters.source,
-      clusters.targetAdmin,
-      namingOf(config, handle.flow),
-      handle.flow.replicationFactor
-    )
-    for (const topic of found.topics) places.learn(topic.target, topic.partitions)
-    for (const { reason, topic } of [...found.problems, ...found.leftOut]) {
-      if (said.get(topic) === reason) continue
-      said.set(topic, reason)
-      log("warn", `topic ${topic} is not mirrored: ${reason}`)
-    }
-    const before = new Map(running.topics.map((t) => [t.source, t.partitions]))
-    for (const topic of found.topics) {
-      const partitions = before.get(topic.source)
-      if (partitions === undefined) {
-        log("info", `topic ${topic.source} is mirrored to ${topic.target} (${topic.partitions} partitions)`)
-      } else if (partitions < topic.partitions) {
-        log("info", `topic ${topic.source} has grown from ${partitions} to ${topic.partitions} partitions`)
-      }
-      said.delete(topic.source)
-    }
-    running.topics = found.topics
-    handle.state.stall(
-      "topics",
-      found.problems.length === 0
-        ? null
-        : `${found.problems.length} topics cannot be mirrored: ${found.problems[0]?.topic}: ${
-          found.problems[0]?.reason
-        }`
-    )
-    return before.size !== found.topics.length || found.topics.some((t) => !before.has(t.source))
-  })
-
-const names = (running: Running): ReadonlyArray<string> => running.topics.map((t) => t.source)
 
 /** Keeps topics up to date. A refresh that fails is said and tried again at the next interval. */
 const control = (running: Running): Effect.Effect<never, LaneSourceError> =>
   Effect.gen(function*() {
     while (true) {
       yield* Effect.sleep(running.handle.flow.refreshTopicsIntervalMs)
-      const changed = yield* refresh(running).pipe(Effect.catch((error) => {
+      const changed = yield* running.topics.refresh.pipe(Effect.catch((error) => {
         running.handle.state.stall("refresh", `topics cannot be refreshed: ${error.message}`)
         return Effect.as(Effect.logWarning(`topics cannot be refreshed: ${error.message}`), null)
       }))
       if (changed !== null) running.handle.state.stall("refresh", null)
-      if (changed === true) { for (const source of running.sources) yield* source.subscribe(names(running)) }
+      if (changed === true) { for (const source of running.sources) yield* source.subscribe(running.topics.names) }
     }
   })
 
@@ -141,24 +97,30 @@ const watchLag = (parts: ProgressParts): Effect.Effect<never> =>
     }
   })
 
-const placeOf = (running: Running, topic: string, partition: number): Effect.Effect<Place, WireError> =>
+const placeOf = (
+  { chain, handle, topics }: Running,
+  topic: string,
+  partition: number,
+  topicId: string
+): Effect.Effect<Place, WireError> =>
   Effect.gen(function*() {
-    const target = targetOf(running, topic)
-    const problem = yield* running.places.ensure(target, partition + 1)
+    const place = topics.placeOf(topic, topicId)
+    if (!place.ok) return place
+    const problem = yield* topics.places.ensure(place.target, partition + 1)
     if (problem !== null) return { ok: false, reason: `the target has no place for it: ${problem}` } as const
-    const ordered = running.handle.flow.groupProtocol.value === "consumer"
-    return { ok: true, rules: { targetTopic: target, chain: running.chain, ordered } } as const
+    const ordered = handle.flow.groupProtocol.value === "consumer"
+    return { ok: true, rules: { targetTopic: place.target, chain, ordered } } as const
   })
 
 /** A topic that a transform has named: it gets as many partitions as the source topic has. */
 const ensureOutput = (
-  running: Running,
+  { topics }: Running,
   topic: string,
   sourceTopic: string,
   partition: number
 ): Effect.Effect<string | null, WireError> => {
-  const partitions = Math.max(partition + 1, running.topics.find((t) => t.source === sourceTopic)?.partitions ?? 1)
-  return running.places.ensure(topic, running.places.partitionsOf(topic) > partition ? partition + 1 : partitions)
+  const partitions = Math.max(partition + 1, topics.find(sourceTopic)?.partitions ?? 1)
+  return topics.places.ensure(topic, topics.places.partitionsOf(topic) > partition ? partition + 1 : partitions)
 }
 
 const letterWriter = (running: Running, lane: number) => {
@@ -167,7 +129,7 @@ const letterWriter = (running: Running, lane: number) => {
   return ({ error, executor, record, sourceTopic, stage }: Letter): Output =>
     deadLetter(record, { flow: name, lane, sourceTopic, stage, executor, error }, {
       topic: settings.topic,
-      partitions: Math.max(1, running.places.partitionsOf(settings.topic)),
+      partitions: Math.max(1, running.topics.places.partitionsOf(settings.topic)),
       contextHeaders: settings.contextHeaders
     })
 }
@@ -181,9 +143,9 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       settings: sourceSettings(running.config, handle.flow),
       flow: handle.flow,
       lane: name,
-      topics: names(running),
+      topics: running.topics.names,
       deliveryLimit: running.deliveryLimit,
-      targetOf: (topic) => targetOf(running, topic),
+      targetOf: (topic) => running.topics.targetOf(topic),
       metrics: handle.metrics,
       assignments: running.assignments,
       log,
@@ -196,11 +158,11 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
     )
     // After the source, so closed before it: a transaction ends before what it stands for is given back.
     const binding = yield* running.candidate.make({ name, member: () => source.member?.() ?? null })
-    const events = makeReport(handle.state, handle.metrics, (topic) => targetOf(running, topic), log)
+    const events = makeReport(handle.state, handle.metrics, (topic) => running.topics.targetOf(topic), log)
     yield* runLane({
       source: n === 0 && running.repairs !== null ? withRepairs(source, running.repairs) : source,
       binding,
-      placeOf: (topic, partition) => placeOf(running, topic, partition),
+      placeOf: (topic, partition, topicId) => placeOf(running, topic, partition, topicId),
       ensureOutput: (topic, sourceTopic, partition) => ensureOutput(running, topic, sourceTopic, partition),
       deadLetter: letterWriter(running, n),
       onRecordRefused: handle.flow.onRecordRefused,
@@ -268,23 +230,35 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
     const chain = yield* buildChain(flow.transforms)
     const candidate = yield* guarantee(config, handle, clusters, log)
     const deliveryLimit = yield* prepareSource(clusters.source, flow, { info: Effect.logInfo, warn: Effect.logWarning })
-    const places = makePlaces(clusters.targetAdmin, flow.replicationFactor)
+    const gaps = new GapWatch()
+    const topics = new FlowTopics({
+      flow,
+      clusters,
+      naming: namingOf(config, flow, clusters),
+      notes: yield* makeControlLog({ ...clusters, flow: flow.name, log }),
+      leads: () => true,
+      state: handle.state,
+      log,
+      onForget: ({ source }) => {
+        handle.state.forgetTopic(source)
+        gaps.forgetTopic(source)
+      }
+    })
     const running: Running = {
       config,
       handle,
       clusters,
-      places,
+      topics,
       chain,
       candidate,
       deliveryLimit,
       log,
-      topics: [],
+      gaps,
       sources: new Set(),
       gap: yield* Deferred.make<string>(),
       assignments: makeAssignments(handle.metrics.partitionCount),
-      trouble: makeTrouble(handle.state, handle.metrics, (topic) => targetOf(running, topic), log),
-      repairs: null,
-      said: new Map()
+      trouble: makeTrouble(handle.state, handle.metrics, (topic) => topics.targetOf(topic), log),
+      repairs: null
     }
     if (flow.deadLetter !== null) {
       const problem = yield* makePlaces(clusters.targetAdmin, flow.deadLetter.replicationFactor).ensure(
@@ -296,9 +270,9 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
           what: `the dead-letter topic ${flow.deadLetter.topic} cannot be made: ${problem}`
         })
       }
-      yield* places.ensure(flow.deadLetter.topic, 1)
+      yield* topics.places.ensure(flow.deadLetter.topic, 1)
     }
-    yield* refresh(running)
+    yield* topics.refresh
     return running
   })
 
@@ -308,9 +282,9 @@ const progressParts = (running: Running): ProgressParts => ({
   mode: running.handle.flow.groupProtocol.value,
   committed: running.handle.flow.isolationLevel === "read_committed",
   state: running.handle.state,
-  topics: () => running.topics,
-  onLag: (topic, partition, lag) => running.handle.metrics.lag(targetOf(running, topic), partition, lag),
-  gaps: new GapWatch(),
+  topics: () => running.topics.list,
+  onLag: (topic, partition, lag) => running.handle.metrics.lag(running.topics.targetOf(topic), partition, lag),
+  gaps: running.gaps,
   onGap: (gap) => tellGap(running, gap)
 })
 
@@ -353,7 +327,7 @@ const openRepairs = (running: Running): Effect.Effect<Repairs | null, WireError 
       groupId: flow.groupId,
       readCommitted: flow.isolationLevel === "read_committed",
       fromEarliest: flow.autoOffsetReset === "earliest",
-      topics: () => running.topics,
+      topics: () => running.topics.list,
       onRepaired: metrics.recordsRepaired,
       log
     })
@@ -362,10 +336,10 @@ const openRepairs = (running: Running): Effect.Effect<Repairs | null, WireError 
 /** Waits for the first topic; a group of nothing cannot be joined. */
 const untilTopics = (running: Running): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
-    if (running.topics.length === 0) yield* Effect.logInfo("no topic of the source matches yet")
-    while (running.topics.length === 0 && !running.handle.stopping()) {
+    if (running.topics.list.length === 0) yield* Effect.logInfo("no topic of the source matches yet")
+    while (running.topics.list.length === 0 && !running.handle.stopping()) {
       yield* Effect.sleep(Math.min(1_000, running.handle.flow.refreshTopicsIntervalMs))
-      yield* refresh(running)
+      yield* running.topics.refresh
     }
   })
 

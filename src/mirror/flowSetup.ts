@@ -21,6 +21,9 @@ export interface FlowClusters {
   readonly target: Cluster
   /** For creating topics: admin.override.* may name another principal. */
   readonly targetAdmin: Cluster
+  /** Cluster ids: the same where both aliases lead to one cluster. */
+  readonly sourceId: string
+  readonly targetId: string
 }
 
 const hasOverrides = (values: Readonly<Record<string, string>>): boolean => Object.keys(values).length > 0
@@ -52,11 +55,16 @@ export const connectFlow = (
           `source "${flow.source}" and target "${flow.target}" are the same cluster (${sourceId}): with replication.policy identity each topic would be copied onto itself`
       })
     }
-    return { source, target, targetAdmin }
+    return { source, target, targetAdmin, sourceId, targetId }
   })
 
-export const namingOf = (config: ResolvedConfig, flow: ResolvedFlow): Naming =>
+export const namingOf = (
+  config: ResolvedConfig,
+  flow: ResolvedFlow,
+  { sourceId, targetId }: Pick<FlowClusters, "sourceId" | "targetId">
+): Naming =>
   makeNaming({
+    sameCluster: sourceId === targetId,
     sourceAlias: flow.source,
     targetAlias: flow.target,
     aliases: new Set(config.clusters.keys()),

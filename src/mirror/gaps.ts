@@ -67,6 +67,13 @@ export class GapWatch {
     return this.#done.get(name) ?? null
   }
 
+  /** The topic is gone, or is another one under its name. */
+  forgetTopic(topic: string): void {
+    for (const name of [...this.#done.keys()]) {
+      if (name.slice(0, name.lastIndexOf("-")) === topic) this.#done.delete(name)
+    }
+  }
+
   /** All below `position` is done, or is told. */
   stand(topic: string, partition: number, position: number): void {
     this.#done.set(`${topic}-${partition}`, position)

@@ -27,7 +27,7 @@ export interface LaneParts<E> {
   readonly source: Source<E>
   readonly binding: Binding
   /** Makes sure that the target has a place for the partition. */
-  readonly placeOf: (topic: string, partition: number) => Effect.Effect<Place, WireError>
+  readonly placeOf: (topic: string, partition: number, topicId: string) => Effect.Effect<Place, WireError>
   /** The same for a topic that a transform has named. Null, or why it has no place. */
   readonly ensureOutput: (
     topic: string,

@@ -6,7 +6,7 @@
 import { Effect, Semaphore } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
-import { ensureTopics } from "./control/topics.ts"
+import { type CreationSettings, ensureTopics } from "./control/topics.ts"
 
 export interface Places {
   /** Null when the topic has so many partitions on the target; else why it cannot be. */
@@ -19,13 +19,19 @@ export interface Places {
   readonly forget: (topic: string) => void
 }
 
-export const makePlaces = (target: Cluster, replicationFactor: number): Places => {
+export const makePlaces = (
+  target: Cluster,
+  replicationFactor: number,
+  settings: CreationSettings | null = null
+): Places => {
   const counts = new Map<string, number>()
   const one = Semaphore.makeUnsafe(1)
   const make = (topic: string, partitions: number) =>
     one.withPermit(Effect.gen(function*() {
       if ((counts.get(topic) ?? 0) >= partitions) return null
-      const refused = (yield* ensureTopics(target, [{ name: topic, partitions }], replicationFactor)).get(topic)
+      const refused = (yield* ensureTopics(target, [{ name: topic, partitions }], replicationFactor, settings)).get(
+        topic
+      )
       if (refused !== undefined) return refused
       const found = yield* target.retrying(target.topics([topic]))
       counts.set(topic, found.get(topic)?.partitions.length ?? partitions)

@@ -16,7 +16,7 @@ import { transact, type Writing } from "./writing.ts"
 /** Copies a delivery. What cannot be copied now (no place on the target, bytes that cannot be read) is a value: it blocks its partition only. */
 export const copyOne = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
-    const place = yield* lane.parts.placeOf(delivery.topic, delivery.partition)
+    const place = yield* lane.parts.placeOf(delivery.topic, delivery.partition, delivery.topicId)
     if (!place.ok) return yield* Effect.result(Effect.fail(place.reason))
     const copied = yield* Effect.result(Effect.tryPromise({
       try: () => copyDelivery(delivery, place.rules),

@@ -131,6 +131,15 @@ export class FlowState {
     else this.#acknowledged.delete(key)
   }
 
+  /** The topic is gone, or is another one under its name. */
+  forgetTopic(topic: string): void {
+    for (const [key, at] of [...this.partitions]) {
+      if (at.topic !== topic) continue
+      this.partitions.delete(key)
+      this.#acknowledged.delete(key)
+    }
+  }
+
   get blocked(): ReadonlyArray<PartitionState> {
     return [...this.partitions.values()].filter((p) => p.state !== "running")
   }

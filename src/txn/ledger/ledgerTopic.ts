@@ -19,12 +19,12 @@ const PREFIX = "__onceover_ledger_"
 const MAX_TOPIC_NAME = 249
 
 /**
- * The topic of a flow's ledger. Two flows never share one: letters, digits and "-" stand for themselves, every other
+ * A topic of a flow's own. Two flows never share one: letters, digits and "-" stand for themselves, every other
  * byte is "_" and two hexadecimal digits ("." and "_" too, as Kafka takes a.b and a_b for the same in metrics). A name
  * that would be too long is cut and ends in "_h" and its SHA-256.
  */
-export const ledgerTopicName = (flow: string): string => {
-  let name = PREFIX
+export const flowTopicName = (prefix: string, flow: string): string => {
+  let name = prefix
   for (const byte of Buffer.from(flow, "utf8")) {
     const char = String.fromCharCode(byte)
     name += /[A-Za-z0-9-]/.test(char) ? char : `_${byte.toString(16).toUpperCase().padStart(2, "0")}`
@@ -33,6 +33,9 @@ export const ledgerTopicName = (flow: string): string => {
   const hash = createHash("sha256").update(flow, "utf8").digest("hex")
   return `${name.slice(0, MAX_TOPIC_NAME - hash.length - 2)}_h${hash}`
 }
+
+/** The topic of a flow's ledger. */
+export const ledgerTopicName = (flow: string): string => flowTopicName(PREFIX, flow)
 
 export interface LedgerTopic {
   readonly name: string

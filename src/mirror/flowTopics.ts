@@ -1,0 +1,185 @@
+/**
+ * The topics of a flow while it runs: kept up to date with both sides, and asked for the place of each delivery.
+ *
+ * Guarantee: a record has a place only by the id of the topic it was read from; one of a topic that nobody has looked
+ * at yet, or that is paused, has none, and waits.
+ */
+import { Effect } from "effect"
+import type { ResolvedFlow } from "../config/types.ts"
+import type { WireError } from "../wire/errors.ts"
+import { ZERO_UUID } from "../wire/schema.ts"
+import { type ControlLog } from "./control/controlLog.ts"
+import { identitiesOf } from "./control/identities.ts"
+import type { MirroredTopic } from "./control/topics.ts"
+import { creationSettings, topicPass, type TopicsFound } from "./control/topicPass.ts"
+import { settingRules, type SettingRules } from "./control/settings.ts"
+import type { FlowClusters } from "./flowSetup.ts"
+import type { Naming } from "./naming.ts"
+import { makePlaces, type Places } from "./places.ts"
+import type { Log } from "./report.ts"
+import type { FlowState } from "./state.ts"
+
+export interface FlowTopicsOptions {
+  readonly flow: ResolvedFlow
+  readonly clusters: FlowClusters
+  readonly naming: Naming
+  readonly notes: ControlLog
+  readonly leads: () => boolean
+  readonly state: FlowState
+  readonly log: Log
+  /** A topic is not what it was: what was counted under its name is of no use any more. */
+  readonly onForget: (topic: MirroredTopic) => void
+}
+
+/** Where a record's topic goes, or why nowhere now. */
+export type TopicPlace = { readonly ok: true; readonly target: string } | {
+  readonly ok: false
+  readonly reason: string
+}
+
+const CONTROL_TASK = "topics"
+
+export class FlowTopics {
+  readonly #options: FlowTopicsOptions
+  readonly places: Places
+  readonly rules: SettingRules
+  /** Mirrored now. */
+  list: ReadonlyArray<MirroredTopic> = []
+  /** Names of all topics of the source at the last look. */
+  onSource: ReadonlySet<string> = new Set()
+  /** Also those whose place could not be made. */
+  #all: ReadonlyArray<MirroredTopic> = []
+  #found: TopicsFound | null = null
+  /** Problems that were said already: said once, and again when they change. */
+  readonly #said = new Map<string, string>()
+
+  constructor(options: FlowTopicsOptions) {
+    const { clusters, flow } = options
+    this.#options = options
+    this.rules = settingRules(flow.control)
+    const settings = creationSettings(
+      clusters.source,
+      this.rules,
+      (target) => this.sourceOf(target),
+      (...refusal) => this.#refusedSetting(...refusal)
+    )
+    this.places = makePlaces(clusters.targetAdmin, flow.replicationFactor, settings)
+    this.#pass = Effect.suspend(() =>
+      topicPass({
+        ...clusters,
+        naming: options.naming,
+        replicationFactor: flow.replicationFactor,
+        control: flow.control,
+        notes: options.notes,
+        leads: options.leads,
+        creation: settings,
+        onPlaces: (topics) => {
+          this.#all = topics
+        }
+      })
+    )
+  }
+
+  readonly #pass: Effect.Effect<TopicsFound, WireError>
+
+  #refusedSetting(topic: string, setting: string, reason: string): void {
+    const { log } = this.#options
+    this.#say(
+      `setting ${topic} ${setting}`,
+      () =>
+        log(
+          "warn",
+          setting === ""
+            ? `topic ${topic} is created with the target's settings: those of its source cannot be read: ${reason}`
+            : `topic ${topic} is created without ${setting}, which the target does not take: ${reason}`
+        ),
+      reason
+    )
+  }
+
+  #say(what: string, tell: () => void, reason: string): void {
+    if (this.#said.get(what) === reason) return
+    this.#said.set(what, reason)
+    tell()
+  }
+
+  get names(): ReadonlyArray<string> {
+    return this.list.map((topic) => topic.source)
+  }
+
+  find(source: string): MirroredTopic | undefined {
+    return this.list.find((topic) => topic.source === source)
+  }
+
+  sourceOf(target: string): string | undefined {
+    return this.#all.find((topic) => topic.target === target)?.source
+  }
+
+  /** The target's name of a topic, for people and metrics. */
+  targetOf(source: string): string {
+    return (this.find(source) ?? this.#all.find((topic) => topic.source === source))?.target ?? source
+  }
+
+  /** Where the records of a topic of the source go, by its id. */
+  placeOf(source: string, id: string): TopicPlace {
+    const now = this.#all.find((topic) => topic.source === source)
+    if (now !== undefined && (id === now.sourceId || id === "" || id === ZERO_UUID || now.sourceId === ZERO_UUID)) {
+      return { ok: true, target: now.target }
+    }
+    // What was read of a topic before it was deleted goes where it always went.
+    const suffix = identitiesOf(this.#options.notes.known()).get(source)?.get(id)
+    if (suffix !== undefined) return { ok: true, target: this.#options.naming.targetName(source) + suffix }
+    const paused = this.#found?.paused.find(({ topic }) => topic === source)
+    return {
+      ok: false,
+      reason: paused?.reason ?? `topic ${source} was created on the source since the last look at its topics`
+    }
+  }
+
+  /** One look, and what it changes; true when another set of topics is to be read. */
+  get refresh(): Effect.Effect<boolean, WireError> {
+    return Effect.map(this.#pass, (found) => {
+      const before = new Map(this.list.map((topic) => [topic.source, topic]))
+      for (const topic of found.topics) this.places.learn(topic.target, topic.partitions)
+      this.#tell(found, before)
+      this.#found = found
+      this.list = found.topics
+      this.onSource = found.onSource
+      return before.size !== found.topics.length || found.topics.some((topic) => !before.has(topic.source))
+    })
+  }
+
+  #tell(found: TopicsFound, before: ReadonlyMap<string, MirroredTopic>): void {
+    const { log, onForget, state } = this.#options
+    for (const { reason } of found.recreated) log("warn", reason)
+    for (const { reason, topic } of found.paused) this.#say(topic, () => log("warn", reason), reason)
+    for (const { reason, topic } of [...found.problems, ...found.leftOut]) {
+      this.#say(topic, () => log("warn", `topic ${topic} is not mirrored: ${reason}`), reason)
+    }
+    for (const topic of found.topics) {
+      const was = before.get(topic.source)
+      if (was === undefined) {
+        log("info", `topic ${topic.source} is mirrored to ${topic.target} (${topic.partitions} partitions)`)
+      } else if (was.sourceId !== topic.sourceId) onForget(was)
+      else if (was.partitions < topic.partitions) {
+        log("info", `topic ${topic.source} has grown from ${was.partitions} to ${topic.partitions} partitions`)
+      }
+      this.#said.delete(topic.source)
+    }
+    const now = new Set(found.topics.map((topic) => topic.source))
+    for (const [name, topic] of before) {
+      if (now.has(name)) continue
+      onForget(topic)
+      if (!found.onSource.has(name)) {
+        log("warn", `topic ${name} is gone from the source; ${topic.target} stays as it is, but for sync.topic.deletes`)
+      }
+    }
+    const stands = [...found.problems, ...found.paused]
+    state.stall(
+      CONTROL_TASK,
+      stands.length === 0
+        ? null
+        : `${stands.length} topics cannot be mirrored: ${stands[0]?.topic}: ${stands[0]?.reason}`
+    )
+  }
+}
