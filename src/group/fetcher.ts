@@ -4,10 +4,11 @@
  * so a long poll never leaves one of them out; those that gave data last come last in the next, so a large partition
  * starves no other, and a batch above the limits comes whole when its partition's turn comes.
  */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { ProtocolError } from "../wire/bytes.ts"
 import { splitBatches } from "../wire/batch/recordBatch.ts"
 import { fetch } from "../wire/messages/fetch.ts"
+import { nowMs } from "../wire/retry.ts"
 import { type RequestOf, type ResponseOf, ZERO_UUID } from "../wire/schema.ts"
 import { SourceRecordError } from "./errors.ts"
 import { adoptLeader, backOff, fetchFrom, moveTo, type PartitionState, recovered, stop } from "./partition.ts"
@@ -168,7 +169,7 @@ const learn = (
 
 const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnswer): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* nowMs
     const byName = new Map<string, Asked>()
     for (const one of asked) {
       byName.set(`${one.state.topic}/${one.state.partition}`, one)
@@ -193,7 +194,7 @@ const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnsw
 export const runFetcher = (shared: Shared, broker: number, brokers: () => number): Effect.Effect<never> =>
   Effect.gen(function*() {
     const changed = shared.fetchable.next
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* nowMs
     const share = Math.floor(shared.maxBufferedBytes / Math.max(1, brokers()))
     const asked = bufferedOf(shared, broker) < share ? choose(shared, broker, now) : []
     if (asked.length === 0) return yield* changed
@@ -213,7 +214,7 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
             error._tag === "ConnectionError" && (error.kind === "authentication" || error.kind === "tls")
           ) return fail(shared, error)
           yield* Effect.logDebug(`group ${shared.groupId}: fetch from broker ${broker}: ${error.message}`)
-          const failedAt = yield* Clock.currentTimeMillis
+          const failedAt = yield* nowMs
           for (const { state } of asked) if (isCurrent(shared, state)) backOff(state, failedAt, error.message)
           shared.work.notify()
         })

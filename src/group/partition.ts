@@ -36,7 +36,7 @@ export interface PartitionState extends TopicPartition {
   leaderEpoch: number
   /** A follower that the leader recommends (KIP-392); -1: none. */
   replica: number
-  /** Clock milliseconds until which the recommendation counts. */
+  /** Monotonic milliseconds until which the recommendation counts. */
   replicaUntil: number
   inFlight: boolean
   token: number
@@ -48,7 +48,7 @@ export interface PartitionState extends TopicPartition {
   problem: PartitionProblem | null
   /** The passing trouble that it waits for to end, in words; null when there is none. */
   waiting: string | null
-  /** Clock milliseconds before which it is not tried again, and how often it was in vain. */
+  /** Monotonic milliseconds before which it is not tried again, and how often it was in vain. */
   notBefore: number
   failures: number
   /** Where it stands among the others of its broker: lowest first. Those that gave data go behind. */

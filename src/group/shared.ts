@@ -75,7 +75,10 @@ export interface Shared {
 export const isCurrent = (shared: Shared, state: PartitionState): boolean =>
   shared.partitions.get(state.key) === state && state.stage !== "revoked"
 
-/** Takes a partition's results out of the queue; the position goes back to where the first of them began. */
+/**
+ * Takes a partition's results out of the queue; the position goes back to where the first of them began. The room that
+ * this makes is told: whoever waits for it has nobody else to hear it from, where the queue is empty now.
+ */
 export const dropBuffered = (shared: Shared, state: PartitionState): void => {
   let kept = 0
   let rewound = false
@@ -88,6 +91,7 @@ export const dropBuffered = (shared: Shared, state: PartitionState): void => {
   shared.ready.length = kept
   state.buffered = 0
   state.token++
+  shared.fetchable.notify()
 }
 
 /**

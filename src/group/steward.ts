@@ -11,6 +11,7 @@ import { BrokerError, type WireError } from "../wire/errors.ts"
 import { kafkaError } from "../wire/kafkaErrors.ts"
 import { listOffsets } from "../wire/messages/listOffsets.ts"
 import { offsetForLeaderEpoch } from "../wire/messages/offsetForLeaderEpoch.ts"
+import { nowMs } from "../wire/retry.ts"
 import { parseCommitMetadata } from "./commitMetadata.ts"
 import { type MembershipError, PositionError, SourceRecordError } from "./errors.ts"
 import { judgeEpoch, judgeOutOfRange, makeGap } from "./gap.ts"
@@ -36,7 +37,7 @@ const about = (shared: Shared, states: States, effect: Effect.Effect<void, WireE
     Effect.gen(function*() {
       if (!passes(error)) return fail(shared, error)
       yield* Effect.logDebug(`group ${shared.groupId}: ${error.message}`)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* nowMs
       for (const state of states) if (isCurrent(shared, state)) backOff(state, now, error.message)
     })
   ))
@@ -83,7 +84,7 @@ const refreshLeaders = (shared: Shared, states: States): Effect.Effect<void> => 
     states,
     Effect.gen(function*() {
       const topics = yield* shared.cluster.topics(names)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* nowMs
       for (const state of states) {
         if (!isCurrent(shared, state)) continue
         const topic = topics.get(state.topic)
@@ -159,7 +160,7 @@ const list = (
             isolationLevel: readCommitted ? 1 : 0,
             topics: topics.map(({ name, parts }) => ({ name, partitions: parts }))
           })
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* nowMs
           for (const topic of answer.topics) {
             for (const part of topic.partitions) {
               const state = shared.partitions.get(`${topic.name}-${part.partitionIndex}`)
@@ -274,7 +275,7 @@ const locate = (shared: Shared, membership: Membership, states: States): Effect.
     Effect.gen(function*() {
       if (!error.retriable && !error.rebalanced) return fail(shared, error)
       yield* Effect.logDebug(error.message)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* nowMs
       for (const state of states) if (isCurrent(shared, state)) backOff(state, now, error.message)
     })))
 
@@ -299,7 +300,7 @@ const validate = (shared: Shared, states: States): Effect.Effect<void> => {
           replicaId: -1,
           topics: topics.map(({ name, parts }) => ({ topic: name, partitions: parts }))
         }).pipe(Effect.catchTag("UnsupportedError", () => Effect.succeed(null)))
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* nowMs
         if (answer === null) {
           for (const state of group) if (state.stage === "validate") moveTo(state, "ready")
           return
@@ -343,7 +344,7 @@ const judgeRange = (shared: Shared, states: States): Effect.Effect<void> =>
 /** One round over all partitions that wait for something. */
 const round = (shared: Shared, membership: Membership): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* nowMs
     const due = (wanted: (state: PartitionState) => boolean): States =>
       [...shared.partitions.values()].filter((state) =>
         state.stage !== "stopped" && state.stage !== "revoked" && state.notBefore <= now && wanted(state)
@@ -381,6 +382,6 @@ export const runSteward = (
     const changed = shared.work.next
     yield* round(shared, membership)
     yield* settled
-    const wait = untilDue(shared, yield* Clock.currentTimeMillis)
+    const wait = untilDue(shared, yield* nowMs)
     yield* wait === Infinity ? changed : changed.pipe(Effect.timeoutOption(wait), Effect.asVoid)
   }).pipe(Effect.forever)

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { HOUR_MS, withJumpingClock } from "../kit/jumpingClock.ts"
 import type { FakeMembership } from "./fakeMembership.ts"
 import { at, numbers, passUntil, drain, reads, viewOf, world } from "./world.ts"
 
@@ -37,6 +38,20 @@ describe("leaders", () => {
       w.cluster.unreachable.clear()
       yield* reads(w, "t-0", 1)
     }))
+
+  it.effect("a wall clock that is set back an hour holds up no partition that waits for its broker", () =>
+    withJumpingClock((jump) =>
+      Effect.gen(function*() {
+        const w = yield* world({ topics: { t: 1 } })
+        w.cluster.unreachable.add(1)
+        w.cluster.append("t", 0, ["a"])
+        yield* w.group.assign(at(0))
+        yield* TestClock.adjust("1 minute")
+        jump(-HOUR_MS)
+        w.cluster.unreachable.clear()
+        yield* reads(w, "t-0", 1)
+      })
+    ))
 
   it.effect("a recommended follower is read, and only the leader's word counts for what is out of range", () =>
     Effect.gen(function*() {

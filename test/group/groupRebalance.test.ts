@@ -95,6 +95,21 @@ describe("rebalances and commits", () => {
       assert.strictEqual(w.seen.get("t-0")?.length, 4)
     }))
 
+  for (const how of ["revoked", "lost"] as const) {
+    it.effect(`a partition that filled the buffer and is ${how} leaves its room to the others`, () =>
+      Effect.gen(function*() {
+        const w = yield* world({ topics: { t: 2 } }, { maxBufferedBytes: 100 })
+        w.cluster.append("t", 0, numbers(0, 50))
+        yield* w.group.assign(at(0), at(1))
+        yield* passUntil(() => w.cluster.asked.some(({ key }) => key === "t-0"))
+        // What was fetched waits to be polled; nothing more is asked for until there is room.
+        yield* TestClock.adjust("5 seconds")
+        yield* how === "revoked" ? w.group.revoke(at(0)) : w.group.lose(at(0))
+        w.cluster.append("t", 1, ["a"])
+        yield* reads(w, "t-1", 1)
+      }))
+  }
+
   it.effect("the last commit before a partition is given up is tried once more when the group was busy", () =>
     Effect.gen(function*() {
       const w = yield* start({ commitIntervalMs: 3_600_000 })
