@@ -5,11 +5,12 @@
  * Guarantee: whatever ends the call (done, failed, interrupted), nothing it started goes on, and the partitions are
  * left fit for the next call.
  */
-import { Cause, Clock, Effect, Exit, Queue, Random, Result } from "effect"
+import { Cause, Effect, Exit, Queue, Random, Result } from "effect"
 import type { Cluster, TopicMetadata } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { initProducerId } from "../wire/messages/initProducerId.ts"
 import { produce } from "../wire/messages/produce.ts"
+import { nowMs } from "../wire/retry.ts"
 import type { ResponseOf } from "../wire/schema.ts"
 import type { Partition, Partitions } from "./partitions.ts"
 import { type ProducerError, ProducerRefused } from "./produceErrors.ts"
@@ -71,7 +72,7 @@ export const drive = (
       if (run.done) break
       const event = yield* Queue.take(events)
       run.jitter = 0.8 + 0.4 * (yield* Random.next)
-      yield* handle(engine, run, asking, event, yield* Clock.currentTimeMillis)
+      yield* handle(engine, run, asking, event, yield* nowMs)
       for (const leader of leaders.splice(0)) yield* engine.cluster.learnLeader(...leader)
     }
     return run.outcomes
@@ -80,7 +81,7 @@ export const drive = (
 interface Asking {
   metadata: boolean
   identity: boolean
-  /** Clock times for which a timer runs. */
+  /** Monotonic times for which a timer runs. */
   readonly ticks: Set<number>
 }
 type Fork = <E extends Event>(effect: Effect.Effect<E>) => Effect.Effect<unknown>
@@ -94,7 +95,7 @@ const pump = (
   after: (ms: number, event: Event) => Effect.Effect<unknown>
 ) =>
   Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* nowMs
     run.needsIdentity = false
     for (let request = run.nextRequest(now); request !== null; request = run.nextRequest(now)) {
       yield* fork(send(engine, request))

@@ -10,7 +10,7 @@ export class Partition {
   readonly sequences: PartitionSequences<Item>
   /** Failures in a row. */
   attempts = 0
-  /** Clock time in milliseconds before which nothing is sent. */
+  /** Monotonic time in milliseconds before which nothing is sent: a wall clock that is set back must not hold it up. */
   notBefore = 0
   lastReason = "no answer yet"
   /** Set by the producer while the partition stands still. */

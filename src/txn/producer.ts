@@ -25,7 +25,7 @@ export interface Stall {
   readonly topic: string
   readonly partition: number
   readonly reason: string
-  /** Clock time, milliseconds. */
+  /** Monotonic time, milliseconds. */
   readonly sinceMs: number
 }
 

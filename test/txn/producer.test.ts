@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { makeProducer, type ProducerOptions, type Stall } from "../../src/txn/producer.ts"
 import type { Outgoing, ProduceOutcome } from "../../src/txn/produceRun.ts"
 import { encodeBatch } from "../../src/wire/batch/records.ts"
+import { HOUR_MS, withJumpingClock } from "../kit/jumpingClock.ts"
 import { FakeCluster, type Faults } from "./fakeCluster.ts"
 
 const batch = (topic: string, partition: number, value: string, records = 1): Outgoing => ({
@@ -127,6 +128,19 @@ describe("a producer", () => {
       fake.faults = { ...fake.faults, refusedConnection: 0 }
       assert.deepStrictEqual(summary(yield* finished(Fiber.join(fiber))), [0])
     }))
+
+  it.effect("goes on after a target that was down though the wall clock is set back ten hours meanwhile", () =>
+    withJumpingClock((jump) =>
+      Effect.gen(function*() {
+        const { fake, producer } = yield* setUp()
+        fake.faults = { ...fake.faults, refusedConnection: 1 }
+        const fiber = yield* Effect.forkChild(producer.produce([batch("orders", 2, "a")]))
+        yield* TestClock.adjust("1 minute")
+        jump(-10 * HOUR_MS)
+        fake.faults = { ...fake.faults, refusedConnection: 0 }
+        assert.deepStrictEqual(summary(yield* finished(Fiber.join(fiber))), [0])
+      })
+    ))
 
   it.effect("after the delivery timeout says whether the batch may be in the log", () =>
     Effect.gen(function*() {

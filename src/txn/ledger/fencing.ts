@@ -5,15 +5,16 @@
  * Serves progress only: nothing that is safe depends on it. Patience doubles each time the same id is fenced; workers
  * that fence one another without limit never come to an end.
  */
-import { Clock, Effect, FiberMap, type Scope } from "effect"
+import { Effect, FiberMap, type Scope } from "effect"
 import type { Cluster } from "../../wire/cluster.ts"
+import { nowMs } from "../../wire/retry.ts"
 import type { ProducerRefused } from "../produceErrors.ts"
 import { defaultProducerSettings } from "../producerSettings.ts"
 import { takeOver } from "../takeOver.ts"
 import { type Mutations, NO_MUTATIONS } from "./mutations.ts"
 import type { OpenEntry } from "./tail.ts"
 
-/** Who has waited how long for whom. Pure. */
+/** Who has waited how long for whom. Pure; times are monotonic, or a wall clock that is set would end or stretch patience. */
 export class Patience {
   readonly #baseMs: number
   readonly #fenced = new Map<string, number>()
@@ -119,7 +120,7 @@ export const makeFencer = (options: FencerOptions): Effect.Effect<Fencer, never,
         Effect.gen(function*() {
           patience.forget(partition, open)
           const others = entries.filter((entry) => entry.done.transactionalId !== own)
-          const { leftMs, over } = patience.judge(partition, others, yield* Clock.currentTimeMillis)
+          const { leftMs, over } = patience.judge(partition, others, yield* nowMs)
           for (const id of over) yield* FiberMap.run(fencing, id, fence(id), { onlyIfMissing: true })
           return Math.max(1, Math.min(leftMs, ASK_AGAIN_MS))
         })
