@@ -49,6 +49,37 @@ describe("which topics are mirrored, and under which name", () => {
     assert.strictEqual(target("orders", { mapping }), "east.orders")
   })
 
+  it("what a topic that looks remote would be called on the target is told, behind all that it came through since", () => {
+    const origin = (topic: string) => {
+      const verdict = makeNaming(rules()).verdict(topic)
+      return verdict.mirrored ? null : verdict.origin
+    }
+    assert.strictEqual(origin("west.orders"), "orders")
+    assert.strictEqual(origin("north.west.orders"), "orders")
+    assert.strictEqual(origin("west.north.orders"), "north.orders")
+  })
+
+  it("internal topics are mirrored only when topic.mapping names them", () => {
+    for (const topic of ["__onceover_ledger_f", ".hidden", "mm2-offset-syncs.x.internal", "a.checkpoints.internal"]) {
+      assert.isNull(target(topic))
+      assert.strictEqual(target(topic, { mapping: new Map([[topic, "copy"]]) }), "copy")
+    }
+    assert.strictEqual(target("orders.internal"), "east.orders.internal")
+  })
+
+  it("on one cluster, what the flow writes is not read again, with either policy and with a mapping", () => {
+    const one = { sameCluster: true }
+    assert.strictEqual(target("orders", one), "east.orders")
+    assert.isNull(target("east.orders", one))
+    assert.isNull(target("orders", { ...one, policy: "identity" }))
+    const mapping = new Map([["a", "b"]])
+    assert.strictEqual(target("a", { ...one, policy: "identity", mapping }), "b")
+    assert.isNull(target("b", { ...one, policy: "identity", mapping }))
+    assert.isNull(target("b", { ...one, mapping }))
+    assert.strictEqual(target("c", { ...one, mapping }), "east.c")
+    assert.strictEqual(target("east.orders"), "east.east.orders")
+  })
+
   it("a loop is told apart from a topic that nobody asked for", () => {
     const loop = makeNaming(rules()).verdict("west.orders")
     const unasked = makeNaming(rules({ include: ["orders"] })).verdict("payments")

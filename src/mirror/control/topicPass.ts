@@ -103,12 +103,11 @@ export const topicPass = Effect.fn("topicPass")(function*(
   parts: TopicPassParts
 ): Effect.fn.Return<TopicsFound, WireError> {
   const all = yield* parts.source.retrying(parts.source.allTopics)
-  const before = parts.notes.known()
-  const selected = yield* settleDoubts(
-    parts.target,
-    selectTopics(all, parts.naming),
-    (topic) => isRemote(before, topic)
-  )
+  const byName = selectTopics(all, parts.naming)
+  const known = parts.notes.known()
+  const news = byName.doubtful.some(({ topic }) => !isRemote(known, topic.source))
+  const before = news ? yield* parts.notes.read : known
+  const selected = yield* settleDoubts(parts.target, byName, (topic) => isRemote(before, topic))
   const found = yield* placed(parts, selected.topics)
   const goes = found.filter((one) => !waits(parts, one))
   const entries: Array<NoteEntry> = selected.remote.map(remoteNote)
