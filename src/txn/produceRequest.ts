@@ -13,7 +13,8 @@ export interface Item {
   readonly topic: string
   readonly partition: number
   readonly view: BatchView
-  /** Answers in a row that asked for another try. */
+  /** The code of the last answer that asked for another try, null after none; and how often in a row it was this one. */
+  lastCode: number | null
   attempts: number
   /** A batch before it in its partition was not taken: give up as soon as nothing is in flight for it. */
   held: boolean

@@ -129,7 +129,10 @@ export class ProduceRun {
     }
     const target = this.#context.partitions.of(topic, partition)
     this.#active.set(target.key, target)
-    target.sequences.enqueue({ index, topic, partition, view, attempts: 0, held: false }, view.lastOffsetDelta + 1)
+    target.sequences.enqueue(
+      { index, topic, partition, view, lastCode: null, attempts: 0, held: false },
+      view.lastOffsetDelta + 1
+    )
   }
 
   #settle(index: number, outcome: ProduceOutcome): void {
@@ -248,6 +251,7 @@ export class ProduceRun {
     const maybeWritten = !(error._tag === "ConnectionError" && error.outcome === "unsent") &&
       error._tag !== "UnsupportedError"
     for (const { slot } of request.parts) {
+      slot.item.lastCode = null
       this.#context.routes.markStale(slot.item.topic)
       this.#again(this.#partitionOf(slot), slot, maybeWritten, error.message, now)
     }
@@ -280,7 +284,7 @@ export class ProduceRun {
   }
 
   #judge(p: Partition, slot: Slot<Item>, answer: Answer, endpoint: BrokerNode | undefined, now: number): void {
-    const verdict = this.#bounded(judgeProduce(answer.errorCode), slot.item)
+    const verdict = this.#bounded(answer.errorCode, slot.item)
     const reason = (): string =>
       new BrokerError({
         api: "Produce",
@@ -334,14 +338,18 @@ export class ProduceRun {
     }
   }
 
-  /** A verdict "try again" that has been given too often in a row becomes what it says it becomes. */
-  #bounded(verdict: Verdict, item: Item): Verdict {
-    if (verdict.kind !== "retry" || item.attempts + 1 < verdict.attempts) return verdict
-    return { kind: verdict.then }
+  /**
+   * A verdict "try again" that has been given too often in a row becomes what it says it becomes. Other failures in
+   * between do not count: a batch that an outage held up for an hour is not to blame for the first damaged request.
+   */
+  #bounded(code: number, item: Item): Verdict {
+    const verdict = judgeProduce(code)
+    item.attempts = item.lastCode === code ? item.attempts + 1 : 1
+    item.lastCode = code
+    return verdict.kind !== "retry" || item.attempts < verdict.attempts ? verdict : { kind: verdict.then }
   }
 
   #again(p: Partition, slot: Slot<Item>, maybeWritten: boolean, reason: string, now: number): void {
-    slot.item.attempts++
     p.sequences.retry(slot, { maybeWritten })
     if (slot.item.held) return this.#giveUpSlot(p, slot, false)
     this.#pause(p, reason, now)

@@ -49,6 +49,8 @@ export class FakeCluster {
   readonly happened = new Map<string, number>()
   /** Values that no partition takes (MESSAGE_TOO_LARGE). */
   readonly refused = new Set<string>()
+  /** What the next batches are answered with, instead of being looked at. */
+  readonly codes: Array<number> = []
   version = 13
   #producerId = 100
   readonly #brokers: number
@@ -215,18 +217,20 @@ export class FakeCluster {
     if (broker !== partition.leader) {
       return { ...answer(6), currentLeader: { leaderId: partition.leader, leaderEpoch: partition.epoch } }
     }
+    const code = this.codes.shift()
+    if (code !== undefined) return answer(code)
     const batch = new BatchView(records, 0)
     if (!batch.crcIsValid()) return answer(2)
     const value = decodeRecords(batch)[0]?.value?.toString() ?? ""
     if (this.refused.has(value)) return answer(10)
-    const { baseOffset, code } = partition.log.append(
+    const appended = partition.log.append(
       value,
       batch.producerId,
       batch.producerEpoch,
       batch.baseSequence,
       batch.lastOffsetDelta + 1
     )
-    return code === 0 && afterAppend ? answer(20) : answer(code, baseOffset)
+    return appended.code === 0 && afterAppend ? answer(20) : answer(appended.code, appended.baseOffset)
   }
 }
 

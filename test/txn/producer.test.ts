@@ -142,6 +142,19 @@ describe("a producer", () => {
       })
     ))
 
+  for (const [code, name] of [[2, "damage on the way"], [-1, "a broker's own failure"]] as const) {
+    it.effect(`${name} that follows a long outage has its own tries: it is not the batch's fault yet`, () =>
+      Effect.gen(function*() {
+        const { fake, producer } = yield* setUp()
+        fake.faults = { ...fake.faults, refusedConnection: 1 }
+        const fiber = yield* Effect.forkChild(producer.produce([batch("orders", 0, "a")]))
+        yield* TestClock.adjust("1 minute")
+        fake.faults = { ...fake.faults, refusedConnection: 0 }
+        fake.codes.push(19, 19, 19, 19, 19, 19, 19, 19, 19, 19, 19, code, 19, code)
+        assert.deepStrictEqual(summary(yield* finished(Fiber.join(fiber))), [0])
+      }))
+  }
+
   it.effect("after the delivery timeout says whether the batch may be in the log", () =>
     Effect.gen(function*() {
       const { fake, producer } = yield* setUp({ settings: { deliveryTimeoutMs: 60_000 } })
