@@ -7,6 +7,7 @@ import { controlOf } from "./controlSettings.ts"
 import { type Decoded, decodeMap, unknownKey } from "./decode.ts"
 import { checkFlow } from "./flowChecks.ts"
 import { flowSettings } from "./flowSettings.ts"
+import { offsetsOf } from "./offsetSettings.ts"
 import { type ProtocolLevel, resolveGroupProtocol } from "./groupProtocol.ts"
 import { type Scope } from "./kafkaSettings.ts"
 import { parsePattern } from "./pattern.ts"
@@ -170,6 +171,7 @@ const compose = (
   replicationPolicySeparator: v["replication.policy.separator"],
   replicationFactor: v["replication.factor"],
   control: controlOf(v, translated),
+  offsets: offsetsOf(v, translated),
   groupProtocol: protocol,
   groupMembership: v["group.membership"],
   groupId: v["group.id"] ?? defaultGroupId(v.source, v.target),

@@ -3,6 +3,7 @@
  * What MirrorMaker 2 and Connect have keeps their names.
  */
 import { controlSettings } from "./controlSettings.ts"
+import { offsetSettings } from "./offsetSettings.ts"
 import {
   flag,
   mapping,
@@ -255,6 +256,7 @@ export const flowSettings = {
   ...naming,
   ...topicSettings,
   ...controlSettings,
+  ...offsetSettings,
   ...readSettings,
   ...guaranteeSettings,
   ...errorSettings,

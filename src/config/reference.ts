@@ -2,6 +2,7 @@
 import { controlSettings } from "./controlSettings.ts"
 import { errorSettings, flowSettings, guaranteeSettings, naming, readSettings, topicSettings } from "./flowSettings.ts"
 import { FIXED, KAFKA_SETTINGS, LIBRDKAFKA, RESERVED, whyUnsupported, WORDS } from "./kafkaSettings.ts"
+import { offsetSettings } from "./offsetSettings.ts"
 import type { SettingInfo, Settings } from "./setting.ts"
 import { httpSettings, logSettings, topSettings } from "./topSettings.ts"
 import { PREDICATE_TYPES, TRANSFORM_TYPES, type TypeTable } from "./transforms.ts"
@@ -147,6 +148,7 @@ export const configurationReference = (): string =>
     section("Flows: ends", naming),
     section("Flows: topics", topicSettings),
     section("Flows: topics that change, settings, rights, loops", controlSettings),
+    section("Flows: offsets, groups, heartbeats", offsetSettings),
     section("Flows: reading the source", readSettings),
     section("Flows: guarantee", guaranteeSettings),
     section("Flows: records that fail", errorSettings),

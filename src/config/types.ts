@@ -7,6 +7,7 @@
  */
 
 import type { ControlSettings } from "./controlSettings.ts"
+import type { OffsetSettings } from "./offsetSettings.ts"
 
 /** Kafka's own setting names to values, as text. Secrets are in here: log it only through `redactSettings`. */
 export type ClientSettingValues = Readonly<Record<string, string>>
@@ -73,6 +74,8 @@ export interface ResolvedFlow {
   readonly replicationFactor: number
   /** Topics that are created again, settings, rights, loops. */
   readonly control: ControlSettings
+  /** The map of offsets, groups, and what MirrorMaker 2's clients read. */
+  readonly offsets: OffsetSettings
   readonly groupProtocol: Sourced<GroupProtocol>
   /** How a member of a consumer group joins. */
   readonly groupMembership: "auto" | "classic" | "consumer"

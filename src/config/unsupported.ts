@@ -6,17 +6,16 @@
 const list = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
 const NOT_YET = list(`
-  groups groups.exclude group.filter.class refresh.groups.enabled refresh.groups.interval.seconds
-  sync.group.offsets.enabled sync.group.offsets.interval.seconds emit.checkpoints.enabled
-  emit.checkpoints.interval.seconds checkpoints.topic.replication.factor emit.heartbeats.enabled
-  emit.heartbeats.interval.seconds heartbeats.topic.replication.factor heartbeats.replication.enabled
-  emit.offset-syncs.enabled offset-syncs.topic.location offset-syncs.topic.replication.factor offset.lag.max`)
+  heartbeats.replication.enabled`)
 
 /** What to write instead. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ["replication.policy.class", "replication.policy: default or identity"],
   ["replication.policy.internal.topic.separator.enabled", "nothing: no internal topic carries the separator"],
   ["topic.filter.class", "topics and topics.exclude"],
+  ["group.filter.class", "groups and groups.exclude"],
+  ["refresh.groups.enabled", "refresh.groups.interval.seconds"],
+  ["offset.lag.max", "nothing: where each record is on the target is known"],
   ["config.property.filter.class", "config.properties.exclude"],
   ["refresh.topics.enabled", "refresh.topics.interval.seconds"],
   ["exactly.once.support", "delivery.guarantee"],

@@ -17,8 +17,17 @@ import { type DeliveredBatch, type Delivery, lastOffsetOf } from "./delivery.ts"
 import type { TransformChain } from "./transforms/chain.ts"
 import type { MirrorRecord, TransformOutcome } from "./transforms/transform.ts"
 
+/** Where records come from. */
+export interface OutputSource {
+  readonly topic: string
+  readonly topicId: string
+  readonly partition: number
+}
+
 /** One record batch for one target partition. */
 export interface Output {
+  /** Set where its records are the source's own, to be found at their places: not of dead letters. */
+  readonly source?: OutputSource
   readonly topic: string
   readonly partition: number
   readonly bytes: Buffer
@@ -94,12 +103,15 @@ const joined = (ranges: ReadonlyArray<OffsetRange>): ReadonlyArray<OffsetRange> 
   return result
 }
 
-const passedUnit = (batch: DeliveredBatch, topic: string, partition: number): CopyUnit => ({
+const sourceOf = ({ partition, topic, topicId }: Delivery): OutputSource => ({ topic, topicId, partition })
+
+const passedUnit = (batch: DeliveredBatch, topic: string, source: OutputSource): CopyUnit => ({
   accept: [{ first: batch.baseOffset, last: lastOffsetOf(batch) }],
   gaps: [],
   outputs: [{
+    source,
     topic,
-    partition,
+    partition: source.partition,
     bytes: batch.view.bytes,
     recordCount: batch.view.recordCount,
     offsets: batch.baseOffset
@@ -221,6 +233,7 @@ const decodedUnit = async (
   const outputs: Array<Output> = []
   for (const [topic, records] of decoded.kept) {
     outputs.push({
+      source: sourceOf(delivery),
       topic,
       partition: delivery.partition,
       bytes: encodeBatch(records, { codec: batch.view.codec }),
@@ -264,6 +277,7 @@ export const copyDelivery = async (delivery: Delivery, rules: CopyRules): Promis
       })
     }
   }
+  const source = sourceOf(delivery)
   const end = ranges[ranges.length - 1]?.last ?? -1
   let position = ranges[0]?.first ?? 0
   for (const batch of delivery.batches) {
@@ -276,7 +290,7 @@ export const copyDelivery = async (delivery: Delivery, rules: CopyRules): Promis
     if (ours.length === 0) continue
     const whole = ours.length === 1 && ours[0]?.first === batch.baseOffset && ours[0].last === last
     if (whole && rules.chain === null && passThroughVerdict(batch.view).ok) {
-      units.push(passedUnit(batch, rules.targetTopic, delivery.partition))
+      units.push(passedUnit(batch, rules.targetTopic, source))
       continue
     }
     const { stoppedAt, unit } = await decodedUnit(batch, ours, delivery, rules, failures)
@@ -299,6 +313,7 @@ export const splitOutput = (output: Output, batch: BatchView): readonly [Output,
   }
   const middle = records.length >> 1
   const part = (from: number, to: number): Output => ({
+    ...(output.source === undefined ? {} : { source: output.source }),
     topic: output.topic,
     partition: output.partition,
     bytes: encodeBatch(records.slice(from, to), { codec: batch.codec }),

@@ -6,6 +6,7 @@ import type { WireError } from "../wire/errors.ts"
 import type { CopyRules, CopyUnit, Output } from "./copy.ts"
 import type { Delivery, Settlement, Source } from "./delivery.ts"
 import type { LaneEvents } from "./laneEvents.ts"
+import type { LaneNotes } from "./offsets/laneNotes.ts"
 import { type Pending, PendingWork } from "./pending.ts"
 import type { MirrorRecord } from "./transforms/transform.ts"
 
@@ -36,6 +37,8 @@ export interface LaneParts<E> {
   ) => Effect.Effect<string | null, WireError>
   /** The letter as a batch for the dead-letter topic; null when none is configured. */
   readonly deadLetter: ((letter: Letter) => Output) | null
+  /** What is kept of where records have come to be, as batches that go with the transaction; not there: nothing is. */
+  readonly notes?: LaneNotes
   readonly onRecordRefused: "block" | "deadletter"
   readonly errorsTolerance: "none" | "all"
   readonly events: LaneEvents

@@ -12,6 +12,7 @@ import { EMPTY, type OffsetRange, overlaps, type RangeSet, rangeSet, union } fro
 import type { CopyUnit, Output } from "./copy.ts"
 import type { Delivery, Settlement } from "./delivery.ts"
 import type { LaneContext } from "./laneContext.ts"
+import type { Written } from "./offsets/laneNotes.ts"
 import { deliveryWithin } from "./pending.ts"
 
 export type WriteOutcome =
@@ -37,6 +38,8 @@ export class Writing {
   readonly transaction: BoundTransaction
   readonly finished: Array<Finished> = []
   readonly placed: Array<Placed> = []
+  /** Outputs that are the source's records, and where they are now. */
+  readonly written: Array<Written> = []
   /** By source partition. */
   readonly #claimed = new Map<string, RangeSet>()
 
@@ -72,6 +75,7 @@ export class Writing {
   #told(output: Output, outcome: ProduceOutcome): WriteOutcome {
     if (outcome.ok) {
       this.placed.push({ topic: output.topic, partition: output.partition, baseOffset: outcome.baseOffset })
+      if (output.source !== undefined) this.written.push({ output, baseOffset: outcome.baseOffset })
       return { kind: "written" }
     }
     return refusal(outcome.error)
@@ -159,7 +163,7 @@ const stage = <E>(lane: LaneContext<E>, writing: Writing): Effect.Effect<void, P
       // From here on they are the transaction's, whatever becomes of it: renewing their locks would be refused.
       if (binding.settlesItself && source.forget !== undefined) yield* source.forget(delivery, settlements)
     }
-    yield* writing.transaction.stage(ranges, writing.placed)
+    yield* writing.transaction.stage(ranges, writing.placed, lane.parts.notes?.(ranges, writing.written) ?? [])
   })
 
 /**

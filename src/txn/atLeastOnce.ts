@@ -10,7 +10,8 @@ import { makeProducer, type Producer, type ProducerOptions } from "./producer.ts
 export const atLeastOnceBinding = (producer: Producer): Binding => {
   const transaction: BoundTransaction = {
     produce: producer.produce,
-    stage: () => Effect.void,
+    // A note that is refused costs the knowledge of where records are, nothing else.
+    stage: (_ranges, _outputs, notes = []) => Effect.asVoid(producer.produce(notes)),
     commit: Effect.succeed({ kind: "committed" }),
     // The lane acknowledges nothing then; the records come again, which is what this guarantee allows.
     abort: Effect.succeed({ kind: "aborted", reason: "given up" })

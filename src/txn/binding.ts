@@ -84,10 +84,14 @@ export interface BoundTransaction {
   readonly produce: (
     batches: ReadonlyArray<Outgoing>
   ) => Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError | BindingStopped>
-  /** May be called more than once, with ranges that do not overlap. A failure means: abort. */
+  /**
+   * May be called more than once, with ranges that do not overlap. A failure means: abort. `notes` are batches that go
+   * with the transaction (where records have come to be), sent together with what the binding itself writes.
+   */
   readonly stage: (
     ranges: ReadonlyArray<StagedRange>,
-    outputs: ReadonlyArray<Placed>
+    outputs: ReadonlyArray<Placed>,
+    notes?: ReadonlyArray<Outgoing>
   ) => Effect.Effect<void, ProducerError | BindingStopped>
   readonly commit: Effect.Effect<Outcome, BindingStopped>
   /** Never "unknown": nothing has asked for a commit. `begin` sees to what the abort may have left behind. */

@@ -196,19 +196,22 @@ const transactionOf = (
   const abort = Effect.suspend(() =>
     Effect.map(producer.abort, (outcome) => outcome.kind === "aborted" ? aborted(doomed ?? "given up") : outcome)
   )
+  const produce: BoundTransaction["produce"] = (batches) =>
+    Effect.suspend(() => {
+      if (doomed !== null) return Effect.succeed(heldBack(batches))
+      const doom = (error: { readonly message: string }) =>
+        Effect.sync(() => {
+          doomed = error.message
+          return heldBack(batches)
+        })
+      return producer.produce(batches).pipe(Effect.catchTags({ TransactionMustAbort: doom, ProducerFenced: doom }))
+    })
   return {
-    produce: (batches) =>
-      Effect.suspend(() => {
-        if (doomed !== null) return Effect.succeed(heldBack(batches))
-        const doom = (error: { readonly message: string }) =>
-          Effect.sync(() => {
-            doomed = error.message
-            return heldBack(batches)
-          })
-        return producer.produce(batches).pipe(Effect.catchTags({ TransactionMustAbort: doom, ProducerFenced: doom }))
-      }),
-    stage: (ranges) =>
+    produce,
+    stage: (ranges, _outputs, notes = []) =>
       Effect.gen(function*() {
+        const refused = (notes.length === 0 ? [] : yield* produce(notes)).find((outcome) => !outcome.ok)
+        if (refused?.ok === false) doomed ??= `its offset note could not be written: ${refused.error.message}`
         if (doomed !== null || ranges.length === 0) return
         const who = member()
         if (who === null || who.memberEpoch <= 0) {

@@ -128,8 +128,8 @@ describe("a setting in the wrong place", () => {
     ],
     [
       "one of MirrorMaker 2 that is to come",
-      minimal({}, { "offset-syncs.topic.location": "target" }),
-      "flows[0].offset-syncs.topic.location is not supported yet"
+      minimal({}, { "heartbeats.replication.enabled": true }),
+      "flows[0].heartbeats.replication.enabled is not supported yet"
     ],
     [
       "one of MirrorMaker 2 that has another name here",

@@ -66,32 +66,36 @@ const UUID = /^[A-Za-z0-9_-]{22}$/
 
 const isUuid = (id: string): boolean => UUID.test(id) && Buffer.from(id, "base64url").toString("base64url") === id
 
-const writeNumber = (out: ByteWriter, value: number): void => {
+export const writeNumber = (out: ByteWriter, value: number): void => {
   if (!Number.isSafeInteger(value) || value < 0) {
     throw new ProtocolError({ what: `${value} cannot stand in a ledger entry` })
   }
   out.uvarint(value)
 }
 
-const writeText = (out: ByteWriter, text: string): void => {
+export const writeText = (out: ByteWriter, text: string): void => {
   const bytes = Buffer.from(text, "utf8")
   writeNumber(out, bytes.length)
   out.raw(bytes)
 }
 
-const writeSlot = (out: ByteWriter, slot: Slot): void => {
-  writeText(out, slot.clusterId)
-  if (isUuid(slot.topicId)) {
+export const writeTopicId = (out: ByteWriter, topicId: string): void => {
+  if (isUuid(topicId)) {
     out.int8(TOPIC_ID)
-    out.uuid(slot.topicId)
+    out.uuid(topicId)
   } else {
     out.int8(TOPIC_NAME)
-    writeText(out, slot.topicId)
+    writeText(out, topicId)
   }
+}
+
+const writeSlot = (out: ByteWriter, slot: Slot): void => {
+  writeText(out, slot.clusterId)
+  writeTopicId(out, slot.topicId)
   writeNumber(out, slot.partition)
 }
 
-const writeRanges = (out: ByteWriter, ranges: RangeSet): void => {
+export const writeRanges = (out: ByteWriter, ranges: RangeSet): void => {
   writeNumber(out, ranges.length)
   let end = 0
   for (const { first, last } of ranges) {
@@ -134,7 +138,7 @@ export const encodeEntry = (entry: LedgerEntry): Buffer => {
   return Buffer.concat(out.chunks())
 }
 
-const readNumber = (reader: ByteReader): number => {
+export const readNumber = (reader: ByteReader): number => {
   let value = 0
   for (let scale = 1; scale < 2 ** 53; scale *= 128) {
     const byte = reader.int8() & 0xff
@@ -148,7 +152,7 @@ const readNumber = (reader: ByteReader): number => {
 }
 
 /** A count of things that take `size` bytes each at least. */
-const readCount = (reader: ByteReader, size: number): number => {
+export const readCount = (reader: ByteReader, size: number): number => {
   const count = readNumber(reader)
   if (count * size > reader.remaining) {
     throw new ProtocolError({ what: `the ledger entry announces ${count} items, ${reader.remaining} bytes are left` })
@@ -156,19 +160,23 @@ const readCount = (reader: ByteReader, size: number): number => {
   return count
 }
 
-const readText = (reader: ByteReader): string => reader.text(readCount(reader, 1))
+export const readText = (reader: ByteReader): string => reader.text(readCount(reader, 1))
 
-const readSlot = (reader: ByteReader): Slot => {
-  const clusterId = readText(reader)
+export const readTopicId = (reader: ByteReader): string => {
   const kind = reader.int8()
   if (kind !== TOPIC_ID && kind !== TOPIC_NAME) {
     throw new ProtocolError({ what: `the ledger entry names its topic in an unknown way (${kind})` })
   }
-  const topicId = kind === TOPIC_ID ? reader.uuid() : readText(reader)
+  return kind === TOPIC_ID ? reader.uuid() : readText(reader)
+}
+
+const readSlot = (reader: ByteReader): Slot => {
+  const clusterId = readText(reader)
+  const topicId = readTopicId(reader)
   return { clusterId, topicId, partition: readNumber(reader) }
 }
 
-const readRanges = (reader: ByteReader): RangeSet => {
+export const readRanges = (reader: ByteReader): RangeSet => {
   const count = readCount(reader, 2)
   const ranges: Array<OffsetRange> = []
   let end = 0

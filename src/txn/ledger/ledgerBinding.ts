@@ -167,6 +167,8 @@ class LedgerTransaction {
   readonly #generations: ReadonlyArray<number>
   readonly #ranges: Array<SourceRange> = []
   readonly #outputs: Array<Placed> = []
+  /** To be sent with the first entry. */
+  #notes: ReadonlyArray<Outgoing> = []
   #produced = false
   /** Why it can only be aborted. */
   #doomed: string | null = null
@@ -181,12 +183,13 @@ class LedgerTransaction {
   get bound(): BoundTransaction {
     return {
       produce: (batches) => this.#produce(batches),
-      stage: (ranges, outputs) =>
+      stage: (ranges, outputs, notes = []) =>
         Effect.sync(() => {
           // R5 compares with other transactions: two outputs of one record in this one it would not see.
           if (isTwice([...this.#ranges, ...ranges])) this.#doomed ??= "it holds the same source offsets twice"
           this.#ranges.push(...ranges)
           this.#outputs.push(...outputs)
+          this.#notes = [...this.#notes, ...notes]
         }),
       commit: Effect.suspend(() => this.#commit),
       abort: Effect.suspend(() => this.#abort("given up"))
@@ -286,13 +289,17 @@ class LedgerTransaction {
     return Effect.gen({ self: this }, function*() {
       const { name } = this.#lane.worker.topic
       const { next } = reader.tail()
+      const notes = this.#notes
+      this.#notes = []
       const produced = yield* Effect.result(
-        this.#produce(batches.map(({ bytes }) => ({ topic: name, partition: reader.partition, bytes })))
+        this.#produce([...batches.map(({ bytes }) => ({ topic: name, partition: reader.partition, bytes })), ...notes])
       )
       if (produced._tag === "Failure") return `its ledger entry could not be written: ${produced.failure.message}`
       if (this.#doomed !== null) return this.#doomed
       const written: Array<Written> = []
-      for (const [n, outcome] of produced.success.entries()) {
+      const noted = produced.success.slice(batches.length).find((outcome) => !outcome.ok)
+      if (noted?.ok === false) return `its offset note could not be written: ${noted.error.message}`
+      for (const [n, outcome] of produced.success.slice(0, batches.length).entries()) {
         if (!outcome.ok) return `its ledger entry could not be written: ${outcome.error.message}`
         const entries = batches[n]?.entries ?? []
         // What was read does not lie below it: R5 would hold of another log.
