@@ -123,7 +123,8 @@ const broken = (core: ShareCore, defect: unknown): void => {
 }
 
 const consumerOf = (core: ShareCore, mode: "explicit" | "implicit"): ShareConsumer => {
-  let delivered: ReadonlyArray<Hold> = []
+  /** Implicit mode: what polls have given out and is not settled, be it that a broker could not take the word yet. */
+  const delivered = new Set<Hold>()
   return {
     groupId: core.groupId,
     memberId: core.memberId,
@@ -136,9 +137,16 @@ const consumerOf = (core: ShareCore, mode: "explicit" | "implicit"): ShareConsum
       }),
     poll: (limits) =>
       Effect.suspend(() => {
-        if (mode === "implicit") { for (const hold of delivered) acceptUnseen(core, hold) }
+        for (const hold of delivered) {
+          acceptUnseen(core, hold)
+          if (hold.isSettled) delivered.delete(hold)
+        }
         return poll(core, limits)
-      }).pipe(Effect.tap((got) => Effect.sync(() => delivered = got))),
+      }).pipe(Effect.tap((got) =>
+        Effect.sync(() => {
+          if (mode === "implicit") { for (const hold of got) delivered.add(hold) }
+        })
+      )),
     acknowledge: (acquired, parts) => acknowledge(core, acquired, parts),
     forget: (acquired, ranges) => Effect.sync(() => holdOf(acquired).forget(rangeSet(ranges))),
     releaseAll: releaseAll(core),

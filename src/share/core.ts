@@ -38,6 +38,14 @@ export type ShareEvent =
   }
   /** It gives records again. */
   | { readonly kind: "partitionRecovered"; readonly topic: string; readonly partition: number }
+  /** The broker does not take an acknowledgement now, and leaves us the lock: it is said again until it does. */
+  | {
+    readonly kind: "acknowledgementWaits"
+    readonly topic: string
+    readonly partition: number
+    readonly records: number
+    readonly why: string
+  }
   /** Acknowledgements that nobody waits for (implicit mode, release on stop). */
   | {
     readonly kind: "acknowledged"

@@ -58,6 +58,10 @@ export class FakeShareCluster {
   readonly heartbeats: Array<
     { readonly memberEpoch: number; readonly subscribedTopicNames: ReadonlyArray<string> | null }
   > = []
+  /** Answered to the next acknowledgements that are no renewals, instead of applying them. */
+  readonly acknowledgeCodes: Array<number> = []
+  /** What a fetch gives beside what it acquires. */
+  records: (partition: number) => Buffer | null = () => null
   lockMs = 1000
   shareAcknowledgeVersion = 2
   renewals = 0
@@ -110,6 +114,8 @@ export class FakeShareCluster {
     const partition = this.partitions[at.partitionIndex]
     if (partition === undefined) return 3
     if (partition.leader !== broker) return 6
+    const code = request.isRenewAck === true ? undefined : this.acknowledgeCodes.shift()
+    if (code !== undefined) return code
     let next = 0
     const changes: Array<() => void> = []
     for (const batch of at.acknowledgementBatches) {
@@ -230,7 +236,8 @@ export class FakeShareCluster {
             partitionIndex,
             errorCode: found?.code ?? 0,
             acknowledgeErrorCode: acked.get(partitionIndex) ?? 0,
-            acquiredRecords: found?.acquired ?? []
+            acquiredRecords: found?.acquired ?? [],
+            records: (found?.acquired.length ?? 0) > 0 ? this.records(partitionIndex) : null
           }
         })
       )

@@ -74,6 +74,11 @@ const tellShareEvent = ({ log, onTrouble }: LaneSourceOptions) => (event: ShareE
       return onTrouble(event.topic, event.partition, event.why)
     case "partitionRecovered":
       return onTrouble(event.topic, event.partition, null)
+    case "acknowledgementWaits":
+      return log(
+        "warn",
+        `${event.topic}-${event.partition}: ${event.records} records are mirrored, and the source does not take their acknowledgement now; it is said again until it does: ${event.why}`
+      )
     case "acknowledged":
       return
   }
@@ -111,6 +116,8 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
         groupId: flow.groupId,
         protocol: membership,
         onSourceGap: flow.onSourceGap,
+        // What becomes of its records is decided by topic id, where they get their place.
+        onTopicRecreated: "continue",
         name: options.lane,
         commitIntervalMs: flow.offsetCommitIntervalMs,
         maxBufferedBytes: maxBytes * 2,
@@ -118,6 +125,7 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
         onAssignment: options.assignments.of(options.lane),
         onCommit: metrics.offsetCommit,
         onGap: (gap: GapError) => {
+          if (gap.kind === "recreated") return
           metrics.sourceGap(gap.count)
           log("warn", gap.message)
         }

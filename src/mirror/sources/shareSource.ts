@@ -7,6 +7,7 @@ import {
   type Acquired,
   type AckResult,
   makeShareConsumer,
+  type ShareConsumer,
   type ShareConsumerSettings,
   type ShareEvent
 } from "../../share/consumer.ts"
@@ -52,6 +53,43 @@ export const settledBy = (results: ReadonlyArray<AckResult>): Settled => {
   return { confirmed, refused, reason }
 }
 
+/** Between two tries of an acknowledgement that the broker does not take now, milliseconds: doubling, with this floor and ceiling. */
+const AGAIN_FLOOR_MS = 500
+const AGAIN_CEILING_MS = 15_000
+
+/**
+ * Acknowledges until each offset is decided or lost. What a broker refuses and leaves locked (the group's state cannot
+ * be written, a right is missing) would else stay ours, renewed and never said again, for as long as this process runs.
+ */
+const acknowledged = (
+  consumer: ShareConsumer,
+  acquired: Acquired,
+  settlements: ReadonlyArray<Settlement>,
+  onEvent: ShareSourceOptions["onEvent"]
+): Effect.Effect<ReadonlyArray<AckResult>> =>
+  Effect.gen(function*() {
+    const decided: Array<AckResult> = []
+    let open: ReadonlyArray<Settlement> = settlements
+    for (let waitMs = AGAIN_FLOOR_MS;; waitMs = Math.min(2 * waitMs, AGAIN_CEILING_MS)) {
+      const results = yield* consumer.acknowledge(acquired, open)
+      decided.push(...results.filter(({ held }) => !held))
+      const [first, ...others] = results.filter(({ held }) => held)
+      if (first === undefined) return decided
+      if (open === settlements) {
+        const { partition, topic } = acquired
+        onEvent({
+          kind: "acknowledgementWaits",
+          topic,
+          partition,
+          records: count([first, ...others]),
+          why: first.why
+        })
+      }
+      open = [first, ...others]
+      yield* Effect.sleep(waitMs)
+    }
+  })
+
 const count = (settlements: ReadonlyArray<Settlement>): number =>
   settlements.reduce((sum, s) => sum + s.last - s.first + 1, 0)
 
@@ -69,12 +107,12 @@ export const makeShareSource = (
       ),
       settle: (delivery, settlements) => {
         const acquired = delivery.token as Acquired
-        if (!implicit) return Effect.map(consumer.acknowledge(acquired, settlements), settledBy)
+        if (!implicit) return Effect.map(acknowledged(consumer, acquired, settlements, options.onEvent), settledBy)
         // The next poll accepts all of this delivery that is still held: what is not to be accepted is said before.
         const said = settlements.filter((settlement) => settlement.type !== "accept")
         const accepted = count(settlements) - count(said)
         if (said.length === 0) return Effect.succeed({ confirmed: accepted, refused: 0, reason: null })
-        return Effect.map(consumer.acknowledge(acquired, said), (results) => {
+        return Effect.map(acknowledged(consumer, acquired, said, options.onEvent), (results) => {
           const settled = settledBy(results)
           return { ...settled, confirmed: settled.confirmed + accepted }
         })
