@@ -4,11 +4,12 @@
  * A renewal's request may carry acknowledgements too. They are kept in separate requests where both are due for one
  * partition, as the broker decides a partition's ranges together: a lost lock must not cost an acknowledgement.
  */
-import { Clock, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import { kafkaError } from "../wire/kafkaErrors.ts"
 import { shareAcknowledge } from "../wire/messages/shareAcknowledge.ts"
 import * as Ranges from "../wire/ranges.ts"
 import type { ResponseOf } from "../wire/schema.ts"
+import { nowMs } from "../wire/retry.ts"
 import { ackBatches, type WireAckType } from "./acknowledgement.ts"
 import type { AckUnit } from "./ackQueue.ts"
 import { acknowledgedBy } from "./answers.ts"
@@ -55,7 +56,7 @@ export const sendAcknowledge = Effect.fnUntraced(
       ? groupHolds(due)
       : new Map<string, ReadonlyArray<Hold>>()
     if (renewed.size > 0) yield* renew(core, link, renewed)
-    if (!link.session.isOpen || link.acks.isEmpty || link.retryAtMs > (yield* Clock.currentTimeMillis)) return
+    if (!link.session.isOpen || link.acks.isEmpty || link.retryAtMs > (yield* nowMs)) return
     const acks = link.acks.next()
     const answer = yield* Effect.result(request(core, link, link.session.epoch, false, ackEntries(acks)))
     if (Result.isFailure(answer)) return yield* afterFailure(core, link, acks, answer.failure)
@@ -63,7 +64,7 @@ export const sendAcknowledge = Effect.fnUntraced(
       !(yield* topLevel(core, link, acks, "ShareAcknowledge", answer.success.errorCode, answer.success.errorMessage))
     ) return
     link.session.acknowledged()
-    settleAnswer(core, link, acks, answer.success, yield* Clock.currentTimeMillis)
+    settleAnswer(core, link, acks, answer.success, yield* nowMs)
   }
 )
 
@@ -135,7 +136,7 @@ const RENEWAL_OFF = /renew.* not enabled/i
 /** One renewal request. False when the session is lost or renewing is not allowed. */
 const renewOnce = Effect.fnUntraced(
   function*(core: ShareCore, link: BrokerLink, groups: ReadonlyMap<string, ReadonlyArray<Hold>>, alone: Array<Hold>) {
-    const requestedAtMs = yield* Clock.currentTimeMillis
+    const requestedAtMs = yield* nowMs
     const result = yield* Effect.result(
       request(core, link, link.session.epoch, true, [...groups.values()].map(renewEntry))
     )

@@ -6,6 +6,7 @@ import { Clock, Effect } from "effect"
 import { kafkaError } from "../wire/kafkaErrors.ts"
 import type { shareFetch } from "../wire/messages/shareFetch.ts"
 import type { ResponseOf } from "../wire/schema.ts"
+import { nowMs } from "../wire/retry.ts"
 import { backoffMs, type BrokerLink, type ShareCore } from "./core.ts"
 import { type AckBatchesInFlight, topLevel } from "./exchange.ts"
 import { type AcquiredRange, Hold } from "./held.ts"
@@ -19,6 +20,7 @@ export interface FetchExchange {
   readonly plan: FetchPlan
   readonly named: ReadonlyMap<string, TopicIdPartition>
   readonly acks: AckBatchesInFlight
+  /** Monotonic: what a lock counts from. */
   readonly requestedAtMs: number
 }
 
@@ -26,7 +28,8 @@ export const applyFetch = Effect.fnUntraced(
   function*(core: ShareCore, link: BrokerLink, sent: FetchExchange, answer: FetchAnswer) {
     if (!(yield* topLevel(core, link, sent.acks, "ShareFetch", answer.errorCode, answer.errorMessage))) return
     link.session.fetched(sent.plan, sent.named.values())
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* nowMs
+    const acquiredAtMs = yield* Clock.currentTimeMillis
     const unanswered = new Map(sent.acks)
     for (const topic of answer.responses) {
       for (const partition of topic.partitions) {
@@ -49,7 +52,7 @@ export const applyFetch = Effect.fnUntraced(
             core.emit({ kind: "partitionRecovered", topic: core.topicName(topic.topicId), partition: at.partition })
           }
           link.paused.delete(key)
-          acquire(core, link, at, partition, answer.acquisitionLockTimeoutMs, sent.requestedAtMs, now)
+          acquire(core, link, at, partition, answer.acquisitionLockTimeoutMs, sent.requestedAtMs, acquiredAtMs)
         } else troubled(core, link, at, partition, verdict, endpointOf(answer, partition.currentLeader.leaderId), now)
       }
     }
@@ -135,7 +138,7 @@ const acquire = (
   partition: PartitionAnswer,
   lockTimeoutMs: number,
   requestedAtMs: number,
-  nowMs: number
+  acquiredAtMs: number
 ): void => {
   const ranges = acquiredRanges(partition.acquiredRecords)
   if (ranges.length === 0) return
@@ -147,7 +150,7 @@ const acquire = (
     records: partition.records ?? Buffer.alloc(0),
     broker: link.broker,
     requestedAtMs,
-    acquiredAtMs: nowMs,
+    acquiredAtMs,
     // Never zero, whatever a broker says: a lock without length would be renewed without pause.
     lockTimeoutMs: Math.max(1000, lockTimeoutMs),
     generation: link.session.generation

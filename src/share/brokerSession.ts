@@ -11,8 +11,9 @@
  * locks run out: releasing them just before would spend the same one delivery of each record, and might give up a
  * record whose acknowledgement was about to come.
  */
-import { Clock, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import { shareFetch } from "../wire/messages/shareFetch.ts"
+import { nowMs } from "../wire/retry.ts"
 import { applyFetch } from "./answers.ts"
 import { sendAcknowledge, sendClose } from "./acknowledging.ts"
 import { type BrokerLink, type Demand, type ShareCore } from "./core.ts"
@@ -78,7 +79,7 @@ const LONGEST_WAIT_MS = 10_000
 export const runLink = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink) {
   while (true) {
     link.wake.closeUnsafe()
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* nowMs
     const step = nextStep(core, link, now)
     switch (step.kind) {
       case "wait":
@@ -121,7 +122,7 @@ const sendFetch = Effect.fnUntraced(
     }
     const longest = link.book.isEmpty && acks.size === 0 ? core.options.fetchMaxWaitMs : core.options.fetchMaxWaitHeldMs
     const maxWaitMs = Math.min(demand.maxWaitMs, longest)
-    const requestedAtMs = yield* Clock.currentTimeMillis
+    const requestedAtMs = yield* nowMs
     const answer = yield* Effect.result(core.cluster.request({ kind: "broker", id: link.broker }, shareFetch, {
       groupId: core.groupId,
       memberId: core.memberId,

@@ -13,10 +13,11 @@
  * Gotchas: one poll at a time. An interrupted `acknowledge` is still sent. Limits of a poll hold for each broker.
  * Records in an answer may include offsets that are not in `ranges`: those are with somebody else.
  */
-import { Clock, Deferred, Effect, FiberSet, type Scope } from "effect"
+import { Deferred, Effect, FiberSet, type Scope } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
 import { rangeSet, type OffsetRange } from "../wire/ranges.ts"
+import { nowMs } from "../wire/retry.ts"
 import type { AckPart } from "./acknowledgement.ts"
 import { type AckResult, type AckTicket, makeTicket, settleTicket } from "./ackQueue.ts"
 import { runLink } from "./brokerSession.ts"
@@ -156,12 +157,12 @@ const consumerOf = (core: ShareCore, mode: "explicit" | "implicit"): ShareConsum
 
 const poll = (core: ShareCore, limits: Demand): Effect.Effect<ReadonlyArray<Hold>, ShareError | WireError> =>
   Effect.gen(function*() {
-    const until = (yield* Clock.currentTimeMillis) + limits.maxWaitMs
+    const until = (yield* nowMs) + limits.maxWaitMs
     while (true) {
       if (core.failure !== null) return yield* core.failure
       const got = takeArrivals(core)
       if (got.length > 0) return got
-      const leftMs = until - (yield* Clock.currentTimeMillis)
+      const leftMs = until - (yield* nowMs)
       if (leftMs <= 0) return []
       core.arrived.closeUnsafe()
       core.demand = limits

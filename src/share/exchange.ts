@@ -2,9 +2,10 @@
  * What every exchange with a broker has in common: how a request lists partitions, and what happens when the
  * session is lost.
  */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { size } from "../wire/ranges.ts"
+import { nowMs } from "../wire/retry.ts"
 import type { AckUnit } from "./ackQueue.ts"
 import { backoffMs, type BrokerLink, type ShareCore } from "./core.ts"
 import { NO_SHARE_GROUPS, ShareError } from "./errors.ts"
@@ -53,7 +54,7 @@ export const loseSession = Effect.fnUntraced(
 
 const pauseLink = Effect.fnUntraced(function*(core: ShareCore, link: BrokerLink) {
   link.failures++
-  link.retryAtMs = (yield* Clock.currentTimeMillis) + backoffMs(core.options, link.failures)
+  link.retryAtMs = (yield* nowMs) + backoffMs(core.options, link.failures)
 })
 
 /** No answer, or none that can be read. */

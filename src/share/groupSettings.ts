@@ -9,12 +9,13 @@
  * The changes are waited for on every broker: each partition leader reads the settings from its own copy, and a
  * leader that starts a share partition with the old share.auto.offset.reset skips records for good.
  */
-import { Clock, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import type { Cluster, Destination } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { kafkaError } from "../wire/kafkaErrors.ts"
 import { describeConfigs } from "../wire/messages/describeConfigs.ts"
 import { incrementalAlterConfigs } from "../wire/messages/incrementalAlterConfigs.ts"
+import { nowMs } from "../wire/retry.ts"
 import { Code } from "./verdicts.ts"
 
 const GROUP_RESOURCE = 32
@@ -235,9 +236,9 @@ const setOne = ({ cluster, groupId, mode }: GroupSettingsOptions, key: string, v
 /** Waits until each broker that answers has the new values. */
 const onEveryBroker = Effect.fnUntraced(
   function*({ cluster, groupId, timeoutMs = 15_000 }: GroupSettingsOptions, changes: ReadonlyArray<SettingChange>) {
-    const until = (yield* Clock.currentTimeMillis) + timeoutMs
+    const until = (yield* nowMs) + timeoutMs
     const waiting = new Set((yield* cluster.brokers).map((b) => b.id))
-    while (waiting.size > 0 && (yield* Clock.currentTimeMillis) < until) {
+    while (waiting.size > 0 && (yield* nowMs) < until) {
       for (const id of waiting) {
         const told = yield* Effect.result(describe(cluster, { kind: "broker", id }, groupId))
         // A broker that is down reads the settings anew when it starts.

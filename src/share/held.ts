@@ -1,6 +1,7 @@
 /**
  * What a member holds of one broker's share partitions: every range it was given and has neither acknowledged nor
- * lost, and until when the lock on it lasts. Pure: time comes in as milliseconds.
+ * lost, and until when the lock on it lasts. Pure: time comes in as milliseconds, monotonic but for `acquiredAtMs`: a
+ * wall clock that is set forth would give up every lock, one that is set back would renew none.
  *
  * Invariants
  * 1. An offset is in at most one of: held, in an acknowledgement under way (`taken`), settled.
@@ -27,7 +28,7 @@ export interface Acquired {
   /** Record batches as the broker has them: they may hold offsets that are not ours, and end in a cut batch. */
   readonly records: Buffer
   readonly broker: number
-  /** When the answer was here, by the clock of this process. */
+  /** When the answer was here, by the wall clock of this process: for ages, never for the lock. */
   readonly acquiredAtMs: number
   readonly lockTimeoutMs: number
   /** Of the broker's session it was acquired in: grows when the session is lost. */

@@ -6,10 +6,11 @@
  * its old id. What it holds it keeps: acquisitions belong to the member id on the partition's leader, which does not
  * ask the coordinator.
  */
-import { Clock, Effect, Random, Result } from "effect"
+import { Effect, Random, Result } from "effect"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { shareGroupHeartbeat } from "../wire/messages/shareGroupHeartbeat.ts"
 import type { ResponseOf } from "../wire/schema.ts"
+import { nowMs } from "../wire/retry.ts"
 import { backoffMs, type ShareCore } from "./core.ts"
 import { NO_SHARE_GROUPS, ShareError } from "./errors.ts"
 import { Code, type HeartbeatVerdict, heartbeatVerdict } from "./verdicts.ts"
@@ -206,12 +207,12 @@ export const keepMembership = Effect.fnUntraced(
  */
 export const join = Effect.fnUntraced(
   function*(core: ShareCore, state: MembershipState, timeoutMs: number): Effect.fn.Return<void, ShareError> {
-    const until = (yield* Clock.currentTimeMillis) + timeoutMs
+    const until = (yield* nowMs) + timeoutMs
     while (true) {
       const verdict = yield* heartbeat(core, state)
       if (verdict === "ok") return
       const pauseMs = pauseAfter(core, state, verdict)
-      if ((yield* Clock.currentTimeMillis) + pauseMs > until) {
+      if ((yield* nowMs) + pauseMs > until) {
         return yield* new ShareError({
           reason: "refused",
           groupId: core.groupId,

@@ -3,9 +3,10 @@
  * virtual time, acknowledgements that are decided per partition as a whole, leaders that move, connections that
  * break before or after a request was carried out. What the real broker does was looked at on Kafka 4.4.0.
  */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { Cluster, Destination, TopicMetadata } from "../../src/wire/cluster.ts"
 import { ConnectionError, UnsupportedError, type WireError } from "../../src/wire/errors.ts"
+import { nowMs } from "../../src/wire/retry.ts"
 
 export const TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 export const TOPIC = "orders"
@@ -182,7 +183,7 @@ export class FakeShareCluster {
 
   #share(broker: number, fetching: boolean, request: ShareRequest): Effect.Effect<unknown> {
     return Effect.gen({ self: this }, function*() {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* nowMs
       this.#expire(now)
       const answer = (errorCode: number, partitions: ReadonlyArray<object> = []) => ({
         throttleTimeMs: 0,
@@ -219,7 +220,7 @@ export class FakeShareCluster {
       let got = this.#acquire(broker, session, request, now)
       if (got.every((g) => g.code === 0 && g.acquired.length === 0)) {
         yield* Effect.sleep(request.maxWaitMs ?? 0)
-        const later = yield* Clock.currentTimeMillis
+        const later = yield* nowMs
         this.#expire(later)
         // Dropped while it waited: a broker gives nothing to a connection that is gone.
         if (this.sessions.get(`${request.memberId}:${broker}`) === session) {

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Random } from "effect"
 import { TestClock } from "effect/testing"
 import { type Acquired, makeShareConsumer, type ShareConsumer } from "../../src/share/consumer.ts"
+import { HOUR_MS, withJumpingClock } from "../kit/jumpingClock.ts"
 import { FakeShareCluster, type Fault, TOPIC } from "./fakeShareCluster.ts"
 
 const LIMITS = { maxWaitMs: 300, maxBytes: 1_000_000, maxRecords: 15 } as const
@@ -123,6 +124,30 @@ describe("share members on unreliable brokers", () => {
       })),
       600_000
     ))
+
+  for (const [hours, way] of [[-1, "back"], [1, "forth"]] as const) {
+    it.effect(`a wall clock that is set ${way} an hour costs no lock, and holds nothing up`, () =>
+      withJumpingClock((jump) =>
+        inVirtualTime(
+          Effect.scoped(Effect.gen(function*() {
+            const fake = new FakeShareCluster([10])
+            const consumer = yield* member(fake)
+            const got = yield* consumer.poll({ ...LIMITS, maxRecords: 5 })
+            jump(hours * HOUR_MS)
+            yield* Effect.sleep(fake.lockMs * 5)
+            assert.isFalse(got.some(({ lost }) => lost))
+            // Now in a back-off.
+            let failures = 0
+            fake.fault = () => (failures++ < 3 ? "before" : "none")
+            while (failures === 0) yield* consumer.poll({ ...LIMITS, maxWaitMs: 10 })
+            jump(hours * HOUR_MS)
+            let more: ReadonlyArray<Acquired> = []
+            while (more.length === 0) more = yield* consumer.poll(LIMITS)
+          })),
+          60_000
+        )
+      ))
+  }
 
   it.effect("brokers that cannot renew: held still, an outage costs one delivery of each record, however long", () =>
     inVirtualTime(
