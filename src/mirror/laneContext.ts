@@ -1,8 +1,9 @@
 /** What the parts of a lane share: its ports and what it holds. */
-import { Clock, Effect, FiberSet } from "effect"
+import { Effect, FiberSet } from "effect"
 import type { Binding } from "../txn/binding.ts"
 import { type OffsetRange, rangeSet, subtract } from "../wire/ranges.ts"
 import type { WireError } from "../wire/errors.ts"
+import { nowMs } from "../wire/retry.ts"
 import type { CopyRules, CopyUnit, Output } from "./copy.ts"
 import type { Delivery, Settlement, Source } from "./delivery.ts"
 import type { LaneEvents } from "./laneEvents.ts"
@@ -60,6 +61,7 @@ export interface LaneContext<E> {
   readonly pending: PendingWork
   readonly ordered: boolean
   readonly settling: FiberSet.FiberSet<void, E>
+  /** Monotonic: a wall clock that is set back must not hold up what is held. */
   retryAtMs: number
   retryDelayMs: number
   /** The last pass over what is held found some of it in another's open transaction. */
@@ -95,7 +97,7 @@ export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
   Effect.gen(function*() {
     if (lane.pending.size === 0) {
       lane.retryDelayMs = RETRY_FLOOR_MS
-      lane.retryAtMs = (yield* Clock.currentTimeMillis) + RETRY_FLOOR_MS
+      lane.retryAtMs = (yield* nowMs) + RETRY_FLOOR_MS
     }
     lane.pending.add(item)
     lane.parts.events.blocked(item.delivery, lane.pending.reasonOf(item.delivery) ?? item.reason)
@@ -105,7 +107,7 @@ export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
 /** Keeps records that another lane's open transaction holds: its end is near, so it is no block yet. */
 export const holdUndecided = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
-    const soon = (yield* Clock.currentTimeMillis) + UNDECIDED_RETRY_MS
+    const soon = (yield* nowMs) + UNDECIDED_RETRY_MS
     lane.retryAtMs = lane.pending.size === 0 ? soon : Math.min(lane.retryAtMs, soon)
     lane.pending.add({ kind: "copy", delivery, reason: UNDECIDED })
     yield* lane.parts.source.pause(delivery.topic, delivery.partition)

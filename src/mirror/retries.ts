@@ -1,9 +1,10 @@
 /** Tries held work again: in the order of each partition, one partition never waiting for another. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { BindingStopped } from "../txn/binding.ts"
 import type { ProducerError } from "../txn/produceErrors.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { OffsetRange } from "../wire/ranges.ts"
+import { nowMs } from "../wire/retry.ts"
 import { copyDelivery } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
@@ -150,7 +151,7 @@ export const retryHeld = <E>(
   lane: LaneContext<E>
 ): Effect.Effect<void, ProducerError | BindingStopped | WireError | FlowStopped> =>
   Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* nowMs
     if (lane.pending.size === 0 || now < lane.retryAtMs) return
     let moved = false
     lane.undecided = false
@@ -160,5 +161,5 @@ export const retryHeld = <E>(
       if (yield* transact(lane, (writing) => retryPartition(lane, writing, items))) moved = true
     }
     lane.retryDelayMs = moved ? RETRY_FLOOR_MS : Math.min(lane.retryDelayMs * 2, RETRY_CEILING_MS)
-    lane.retryAtMs = (yield* Clock.currentTimeMillis) + (lane.undecided ? UNDECIDED_RETRY_MS : lane.retryDelayMs)
+    lane.retryAtMs = (yield* nowMs) + (lane.undecided ? UNDECIDED_RETRY_MS : lane.retryDelayMs)
   })

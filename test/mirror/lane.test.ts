@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { runLane } from "../../src/mirror/lane.ts"
 import type { Transform } from "../../src/mirror/transforms/transform.ts"
 import { BindingStopped } from "../../src/txn/binding.ts"
+import { HOUR_MS, withJumpingClock } from "../kit/jumpingClock.ts"
 import { delivery, rec, storedBatch } from "./batches.ts"
 import { makeWorld, type World } from "./fakes.ts"
 
@@ -54,6 +55,21 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
         "settle 0:accept 2:accept"
       ])
     }))
+
+  it.effect("what is held is tried again though the wall clock is set back an hour", () =>
+    withJumpingClock((jump) =>
+      Effect.gen(function*() {
+        let full = true
+        const world = makeWorld({ deliveries: [[three()]], refuses: () => (full ? "partition" : null) })
+        const fiber = yield* Effect.forkChild(run(world, 60))
+        yield* TestClock.adjust("5 seconds")
+        full = false
+        jump(-HOUR_MS)
+        yield* TestClock.adjust("2 minutes")
+        yield* Fiber.join(fiber)
+        assert.include(world.log, "settle 0-2:accept")
+      })
+    ))
 
   it.effect("near the delivery limit it holds and tries again itself: the group would give the record up", () =>
     Effect.gen(function*() {
