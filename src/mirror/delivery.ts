@@ -37,6 +37,8 @@ export interface Delivery {
   readonly ranges: ReadonlyArray<DeliveredRange>
   /** Data batches in offset order: no control batches, no aborted ones. They may hold offsets outside `ranges`. */
   readonly batches: ReadonlyArray<DeliveredBatch>
+  /** Why its bytes cannot be understood; then `batches` is empty, and nothing may be concluded from that. */
+  readonly unreadable?: string
   /** When it was acquired, milliseconds of Effect's Clock. */
   readonly acquiredAtMs: number
   /** What the source knows it by; parts of a delivery keep it. */

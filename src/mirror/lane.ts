@@ -27,7 +27,7 @@ import type { PendingUnit } from "./pending.ts"
 import { BEHIND, handleFailures, narrow, writeRest } from "./refusals.ts"
 import { copyOne, retryHeld } from "./retries.ts"
 import { triageDelivery } from "./triage.ts"
-import { transact, type WriteOutcome, type Writing } from "./writing.ts"
+import { settle, transact, type WriteOutcome, type Writing } from "./writing.ts"
 
 export type LaneError = ProducerError | BindingStopped | WireError | FlowStopped
 
@@ -104,6 +104,13 @@ const triaged = <E>(lane: LaneContext<E>, delivery: Delivery) =>
     return ours
   })
 
+/** Bytes that were damaged on the way are whole with the next delivery; near the group's limit there is none to spare. */
+const mayComeBetter = <E>(lane: LaneContext<E>, { ranges, unreadable }: Delivery): boolean =>
+  unreadable !== undefined && ranges.every((range) => range.deliveryCount < lane.parts.source.deliveryLimit - 1)
+
+const giveBack = <E>(lane: LaneContext<E>, delivery: Delivery) =>
+  settle(lane, delivery, delivery.ranges.map(({ first, last }) => ({ first, last, type: "release" })))
+
 const round = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>
   Effect.gen(function*() {
     const work: Array<Work> = []
@@ -117,6 +124,7 @@ const round = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>
       }
       const copied = yield* copyOne(lane, delivery)
       if (copied._tag === "Success") work.push({ delivery, copied: copied.success })
+      else if (mayComeBetter(lane, delivery)) yield* giveBack(lane, delivery)
       else yield* hold(lane, { kind: "copy", delivery, reason: copied.failure })
     }
     if (work.length > 0) yield* write(lane, work)

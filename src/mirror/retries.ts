@@ -14,14 +14,17 @@ import { fatalFailure, narrow, wantsAnotherTry, writeRest } from "./refusals.ts"
 import { triageDelivery } from "./triage.ts"
 import { transact, type Writing } from "./writing.ts"
 
+const unreadable = (why: string): string => `a record batch cannot be read: ${why}`
+
 /** Copies a delivery. What cannot be copied now (no place on the target, bytes that cannot be read) is a value: it blocks its partition only. */
 export const copyOne = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
+    if (delivery.unreadable !== undefined) return yield* Effect.result(Effect.fail(unreadable(delivery.unreadable)))
     const place = yield* lane.parts.placeOf(delivery.topic, delivery.partition, delivery.topicId)
     if (!place.ok) return yield* Effect.result(Effect.fail(place.reason))
     const copied = yield* Effect.result(Effect.tryPromise({
       try: () => copyDelivery(delivery, place.rules),
-      catch: (thrown) => `a record batch cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`
+      catch: (thrown) => unreadable(thrown instanceof Error ? thrown.message : String(thrown))
     }))
     if (copied._tag === "Failure" || place.rules.chain === null) return copied
     for (const topic of new Set(copied.success.units.flatMap((unit) => unit.outputs.map((output) => output.topic)))) {

@@ -71,6 +71,20 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
       })
     ))
 
+  it.effect("bytes that cannot be understood are given back, and held near the limit; the rest goes on", () =>
+    Effect.gen(function*() {
+      const bad = (count: number) => ({ ...delivery([[0, 2, count]], []), unreadable: "damaged" })
+      const other = { ...one(7), partition: 1 }
+      const world = makeWorld({ deliveries: [[bad(1), other], [bad(4)]] })
+      const exit = yield* run(world)
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.deepStrictEqual(world.log.filter((line) => line.startsWith("settle")), [
+        "settle 0-2:release",
+        "settle 7:accept"
+      ])
+      assert.deepStrictEqual(new Set(world.stalls), new Set(["a record batch cannot be read: damaged"]))
+    }))
+
   it.effect("near the delivery limit it holds and tries again itself: the group would give the record up", () =>
     Effect.gen(function*() {
       const world = makeWorld({

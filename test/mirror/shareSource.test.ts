@@ -7,6 +7,7 @@ import { makeShareSource } from "../../src/mirror/sources/shareSource.ts"
 import type { ShareEvent } from "../../src/share/consumer.ts"
 import type { ShareError } from "../../src/share/errors.ts"
 import type { WireError } from "../../src/wire/errors.ts"
+import { rec, storedBatch } from "./batches.ts"
 import { FakeShareCluster, TOPIC } from "../share/fakeShareCluster.ts"
 
 /** Runs an effect while time passes by itself. */
@@ -80,5 +81,33 @@ describe("a share group as a source", () => {
       const states = () => fake.partitions[0]?.log.map((entry) => `${entry.state} ${entry.count}`) ?? []
       while (!states().every((state) => state.startsWith("accepted"))) yield* source.poll
       assert.deepStrictEqual(new Set(states()), new Set(["accepted 1"]))
+    }))))
+
+  const whole = storedBatch([rec(0), rec(1), rec(2)])
+  const old = Buffer.from(whole)
+  old.writeInt8(1, 16)
+  for (
+    const [what, records, words] of [
+      ["bytes of a format that is not mirrored", Buffer.concat([whole, old]), /format 1/],
+      ["bytes that end before what was acquired", Buffer.concat([whole, whole.subarray(0, 30)]), /end before offset 3/]
+    ] as const
+  ) {
+    it.effect(`${what} are a delivery that says so, and no end of the lane`, () =>
+      passing(Effect.scoped(Effect.gen(function*() {
+        const { fake, source } = yield* bench(6)
+        fake.records = () => records
+        const delivery = yield* one(source)
+        assert.match(delivery.unreadable ?? "", words)
+        assert.deepStrictEqual(delivery.ranges.map(({ first, last }) => [first, last]), [[0, 5]])
+      }))))
+  }
+
+  it.effect("a batch that is cut behind what was acquired is no trouble", () =>
+    passing(Effect.scoped(Effect.gen(function*() {
+      const { fake, source } = yield* bench(3)
+      fake.records = () => Buffer.concat([whole, whole.subarray(0, 30)])
+      const delivery = yield* one(source)
+      assert.isUndefined(delivery.unreadable)
+      assert.lengthOf(delivery.batches, 1)
     }))))
 })

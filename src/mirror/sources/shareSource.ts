@@ -14,7 +14,8 @@ import {
 import type { ShareError } from "../../share/errors.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { overlaps } from "../../wire/ranges.ts"
-import { splitBatches } from "../../wire/batch/recordBatch.ts"
+import { type BatchView, splitBatches } from "../../wire/batch/recordBatch.ts"
+import { ProtocolError } from "../../wire/bytes.ts"
 import { type Delivery, deliveredBatches, type Settled, type Settlement, type Source } from "../delivery.ts"
 
 export interface ShareSourceOptions {
@@ -26,16 +27,39 @@ export interface ShareSourceOptions {
   readonly onEvent: (event: ShareEvent) => void
 }
 
+/**
+ * The batches, or why the bytes cannot be understood. A broker acquires whole batches only, and an offset without a
+ * batch counts as a gap: where the bytes end in a cut batch before what was acquired does, that would be a loss.
+ */
+const batchesOf = ({ ranges, records }: Acquired): ReadonlyArray<BatchView> | string => {
+  try {
+    const views = splitBatches(records)
+    const last = views.at(-1)
+    const cut = records.length > views.reduce((sum, view) => sum + view.sizeInBytes, 0)
+    const end = last === undefined ? ranges[0]?.first ?? 0 : last.lastOffset + 1
+    if (cut && (ranges.at(-1)?.last ?? -1) >= end) return `the broker's bytes end before offset ${end}`
+    return views
+  } catch (error) {
+    if (error instanceof ProtocolError) return error.what
+    throw error
+  }
+}
+
 /** Control batches hold no records: their offsets are acknowledged as gaps (copy.ts does, for offsets without a data batch). */
-const toDelivery = (acquired: Acquired): Delivery => ({
-  topic: acquired.topic,
-  topicId: acquired.topicId,
-  partition: acquired.partition,
-  ranges: acquired.ranges,
-  batches: deliveredBatches(splitBatches(acquired.records).filter((batch) => !batch.isControl)),
-  acquiredAtMs: acquired.acquiredAtMs,
-  token: acquired
-})
+const toDelivery = (acquired: Acquired): Delivery => {
+  const found = batchesOf(acquired)
+  const readable = typeof found !== "string"
+  return {
+    topic: acquired.topic,
+    topicId: acquired.topicId,
+    partition: acquired.partition,
+    ranges: acquired.ranges,
+    batches: readable ? deliveredBatches(found.filter((batch) => !batch.isControl)) : [],
+    ...(readable ? {} : { unreadable: found }),
+    acquiredAtMs: acquired.acquiredAtMs,
+    token: acquired
+  }
+}
 
 /** What the brokers' words add up to. */
 export const settledBy = (results: ReadonlyArray<AckResult>): Settled => {
