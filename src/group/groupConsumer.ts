@@ -43,6 +43,8 @@ export interface GroupConsumerOptions {
   /** "classic" works with every broker; "consumer" is KIP-848 (brokers 4.0 and newer); "auto" takes it where it is offered. */
   readonly protocol: GroupProtocol | "auto"
   readonly onSourceGap: "fail" | "continue"
+  /** Whether a topic that was created anew is a gap as any other (default), or is read from its beginning all the same. */
+  readonly onTopicRecreated?: "gap" | "continue"
   /** Part of the connections' purpose: unique in the process (a lane's name). */
   readonly name: string
   /**
@@ -289,6 +291,7 @@ const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"],
   groupId: options.groupId,
   settings,
   onSourceGap: options.onSourceGap,
+  onTopicRecreated: options.onTopicRecreated ?? "gap",
   purpose: `fetch:${options.name}`,
   requestTimeoutMs: client.requestTimeoutMs,
   replicaMaxAgeMs: client.metadataMaxAgeMs,

@@ -42,6 +42,8 @@ export interface Shared {
   readonly groupId: string
   readonly settings: GroupSettings
   readonly onSourceGap: "fail" | "continue"
+  /** A topic that was created anew: "continue" reads it from its beginning whatever onSourceGap says. */
+  readonly onTopicRecreated: "gap" | "continue"
   /** Names the connections of this consumer. */
   readonly purpose: string
   readonly requestTimeoutMs: number
@@ -99,7 +101,9 @@ export const dropBuffered = (shared: Shared, state: PartitionState): void => {
  * batches: with its confirmation the new position is committed, and a restart does not meet the gap again.
  */
 export const passGap = (shared: Shared, state: PartitionState, gap: GapError, epoch: number): void => {
-  if (shared.onSourceGap === "fail") return stop(state, gap)
+  const goesOn = shared.onSourceGap === "continue" ||
+    (gap.kind === "recreated" && shared.onTopicRecreated === "continue")
+  if (!goesOn) return stop(state, gap)
   shared.onGap(gap)
   // Forward, what was read before the gap stays good and its confirmations still count; back, they must not.
   if (gap.to < state.position) {

@@ -69,6 +69,9 @@ export interface FlowMetrics {
   /** Replaces what held before. */
   readonly guarantee: (inForce: GuaranteeInForce) => void
   readonly partitionCount: (count: number) => void
+  readonly loopsPrevented: (records: number) => void
+  /** A pass of a control task: what it changed, and how much it could not. */
+  readonly controlPass: (task: string, changed: number, problems: number) => void
   readonly offsetCommit: (seconds: number) => void
   /** The partition is another member's now, or gone: its series vanish; the totals keep what it did. */
   readonly forgetPartition: (topic: string, partition: number) => void
@@ -212,6 +215,26 @@ const build = (make: Maker, flow: string, mode: Mode): FlowMetrics => {
   const acknowledged = make.counter("onceover_records_acknowledged_total")
   const released = make.counter("onceover_records_released_total")
   const rejected = make.counter("onceover_records_rejected_total")
+const sumOf = (counters: ReadonlyMap<string, Counter | null>): number =>
+  [...counters.values()].reduce((sum, counter) => sum + (counter?.value() ?? 0), 0)
+
+/** Series of a task from its first pass on. */
+const makeControl = (make: Maker) => {
+  const tasks = new Map<string, { readonly changes: Counter | null; readonly problems: Gauge | null }>()
+  return (task: string, changed: number, problems: number): void => {
+    let series = tasks.get(task)
+    if (series === undefined) {
+      series = {
+        changes: make.counter("onceover_control_changes_total", { task }),
+        problems: make.gauge("onceover_control_problems", { task })
+      }
+      tasks.set(task, series)
+    }
+    series.changes?.add(changed)
+    series.problems?.set(problems)
+  }
+}
+
   const redelivered = make.counter("onceover_records_redelivered_total")
   const repaired = make.counter("onceover_records_repaired_total")
   const refused = make.counter("onceover_acknowledgements_refused_total")
@@ -234,6 +257,8 @@ const build = (make: Maker, flow: string, mode: Mode): FlowMetrics => {
     flow,
     mode,
     recordsAcquired: (records, again) => {
+  const loops = make.counter("onceover_loops_prevented_total")
+  const control = makeControl(make)
       acquired?.add(records)
       redelivered?.add(again)
     },
@@ -258,6 +283,8 @@ const build = (make: Maker, flow: string, mode: Mode): FlowMetrics => {
     running: (is) => running?.set(is ? 1 : 0),
     guarantee: makeGuarantee(make),
     partitionCount: (n) => count?.set(n),
+    loopsPrevented: (records) => loops?.add(records),
+    controlPass: control,
     offsetCommit: (seconds) => commit?.observe(Math.max(0, seconds)),
     forgetPartition: places.forgetPartition,
     forgetTopic: places.forgetTopic,

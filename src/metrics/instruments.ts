@@ -86,6 +86,13 @@ export const INSTRUMENTS = {
   onceover_source_gap_records_total: counter(
     "Records that were gone from the source before they could be mirrored; where it cannot be told exactly, the most."
   ),
+  onceover_loops_prevented_total: counter(
+    "Records that were not sent to a cluster that they came through (provenance.header.enabled)."
+  ),
+  onceover_control_changes_total: counter("Changes on the target by a control task: settings, acls, deletes.", [
+    "task"
+  ]),
+  onceover_control_problems: gauge("What a control task could not do at its last pass; /status says what.", ["task"]),
   onceover_blocked_partitions: gauge("Partitions that wait because the target refuses a record."),
   onceover_flow_running: gauge("1 while the flow runs, 0 otherwise; /status says why."),
   onceover_guarantee: gauge("1 for the guarantee that holds now.", ["wanted", "effective", "binding"]),

@@ -60,6 +60,16 @@ export class FlowStatus extends Schema.Class<FlowStatus>("FlowStatus")({
   /** When it came into this state, ISO 8601. */
   since: Schema.String,
   lanes: Schema.Int,
+export const ControlStatus = Schema.Struct({
+  task: Schema.String,
+  /** elsewhere: another process of the flow does it. */
+  state: Schema.Literals(["ok", "problem", "elsewhere"]),
+  /** What could not be done; then what is worth knowing. */
+  reasons: Schema.Array(Schema.String),
+  /** When it was done last, ISO 8601; null: not yet, or not here. */
+  at: Schema.NullOr(Schema.String)
+})
+
   totals: TotalsStatus,
   partitions: Schema.Array(PartitionStatus)
 }) {}
@@ -73,6 +83,8 @@ export class StatusDocument extends Schema.Class<StatusDocument>("StatusDocument
 }) {}
 
 /** The plain shape, for whoever builds one. */
+  /** The control tasks: settings, acls, deletes. Absent: none is on, or an older onceover. */
+  control: Schema.optionalKey(Schema.Array(ControlStatus)),
 export type StatusInput = (typeof StatusDocument)["Encoded"]
 
 export interface Readiness {

@@ -11,6 +11,8 @@ import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { SettingsError } from "../wire/settings.ts"
 import { makeControlLog } from "./control/controlLog.ts"
+import { type Leadership, makeLeadership } from "./control/leader.ts"
+import { runControlTasks } from "./controlTasks.ts"
 import type { Output } from "./copy.ts"
 import { deadLetter } from "./deadLetters.ts"
 import type { Source } from "./delivery.ts"
@@ -31,6 +33,7 @@ import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
 import { stopsForGood, watchLedger } from "./ledgerWatch.ts"
 import { makePlaces } from "./places.ts"
+import { needsProvenance, withProvenance } from "./provenance.ts"
 import { makeFlowRepairs } from "./repair/flowRepairs.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
 import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
@@ -60,6 +63,11 @@ interface Running {
   readonly clusters: FlowClusters
   readonly topics: FlowTopics
   readonly chain: TransformChain | null
+  /** For topics whose names do not tell where their records are from. */
+  readonly markingChain: TransformChain
+  readonly leadership: Leadership
+  /** The control tasks, for as long as the flow runs. */
+  readonly controlTasks: Effect.Effect<never>
   readonly candidate: BindingCandidate
   readonly deliveryLimit: number
   readonly log: Log
@@ -98,7 +106,7 @@ const watchLag = (parts: ProgressParts): Effect.Effect<never> =>
   })
 
 const placeOf = (
-  { chain, handle, topics }: Running,
+  { chain, clusters, handle, markingChain, topics }: Running,
   topic: string,
   partition: number,
   topicId: string
@@ -109,7 +117,8 @@ const placeOf = (
     const problem = yield* topics.places.ensure(place.target, partition + 1)
     if (problem !== null) return { ok: false, reason: `the target has no place for it: ${problem}` } as const
     const ordered = handle.flow.groupProtocol.value === "consumer"
-    return { ok: true, rules: { targetTopic: place.target, chain, ordered } } as const
+    const rulesChain = needsProvenance(handle.flow, clusters, topic) ? markingChain : chain
+    return { ok: true, rules: { targetTopic: place.target, chain: rulesChain, ordered } } as const
   })
 
 /** A topic that a transform has named: it gets as many partitions as the source topic has. */
@@ -231,12 +240,15 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
     const candidate = yield* guarantee(config, handle, clusters, log)
     const deliveryLimit = yield* prepareSource(clusters.source, flow, { info: Effect.logInfo, warn: Effect.logWarning })
     const gaps = new GapWatch()
+    const naming = namingOf(config, flow, clusters)
+    const notes = yield* makeControlLog({ ...clusters, flow: flow.name, log })
+    const leadership = yield* makeLeadership({ cluster: clusters.target, flow: flow.name, log })
     const topics = new FlowTopics({
       flow,
       clusters,
-      naming: namingOf(config, flow, clusters),
-      notes: yield* makeControlLog({ ...clusters, flow: flow.name, log }),
-      leads: () => true,
+      naming,
+      notes,
+      leads: leadership.leads,
       state: handle.state,
       log,
       onForget: ({ source }) => {
@@ -250,6 +262,9 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       clusters,
       topics,
       chain,
+      markingChain: withProvenance(chain, clusters, () => handle.metrics.loopsPrevented(1)),
+      leadership,
+      controlTasks: runControlTasks({ ...handle, config, clusters, naming, notes, topics, leadership, log }),
       candidate,
       deliveryLimit,
       log,
@@ -370,10 +385,15 @@ export const runFlow = (
       : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
     const repairing = running.repairs?.run ?? Effect.never
     const watching = Effect.scoped(watchLedger(running.candidate))
-    const beside = Effect.all([control(running), watchLag(parts), stopAtGap(running), goal, repairing, watching], {
-      concurrency: "unbounded",
-      discard: true
-    })
+    const beside = Effect.all([
+      control(running),
+      running.controlTasks,
+      watchLag(parts),
+      stopAtGap(running),
+      goal,
+      repairing,
+      watching
+    ], { concurrency: "unbounded", discard: true })
     yield* Effect.raceFirst(lanes, beside).pipe(Effect.ensuring(Effect.sync(() => handle.metrics.running(false))))
     if (Deferred.isDoneUnsafe(running.gap)) return yield* new FlowStopped({ what: yield* Deferred.await(running.gap) })
   }).pipe(Effect.mapError(stopsForGood))

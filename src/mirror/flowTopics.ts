@@ -6,6 +6,7 @@
  */
 import { Effect } from "effect"
 import type { ResolvedFlow } from "../config/types.ts"
+import { Signal } from "../txn/ledger/signal.ts"
 import type { WireError } from "../wire/errors.ts"
 import { ZERO_UUID } from "../wire/schema.ts"
 import { type ControlLog } from "./control/controlLog.ts"
@@ -37,6 +38,9 @@ export type TopicPlace = { readonly ok: true; readonly target: string } | {
   readonly reason: string
 }
 
+const same = (topic: MirroredTopic, before: MirroredTopic | undefined): boolean =>
+  before !== undefined && before.sourceId === topic.sourceId && before.target === topic.target
+
 const CONTROL_TASK = "topics"
 
 export class FlowTopics {
@@ -47,6 +51,8 @@ export class FlowTopics {
   list: ReadonlyArray<MirroredTopic> = []
   /** Names of all topics of the source at the last look. */
   onSource: ReadonlySet<string> = new Set()
+  /** The list, or what is on the source, has changed. */
+  readonly changed = new Signal()
   /** Also those whose place could not be made. */
   #all: ReadonlyArray<MirroredTopic> = []
   #found: TopicsFound | null = null
@@ -145,6 +151,9 @@ export class FlowTopics {
       this.#found = found
       this.list = found.topics
       this.onSource = found.onSource
+      if (found.topics.length !== before.size || found.topics.some((topic) => !same(topic, before.get(topic.source)))) {
+        this.changed.notify()
+      }
       return before.size !== found.topics.length || found.topics.some((topic) => !before.has(topic.source))
     })
   }

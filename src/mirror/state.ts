@@ -30,6 +30,16 @@ export interface PartitionState {
 
 const partitionKey = (topic: string, partition: number): string => `${topic}-${partition}`
 
+/** A control task of the flow: settings, acls, deletes. */
+export interface TaskState {
+  /** elsewhere: another process of the flow does it. */
+  readonly state: "ok" | "problem" | "elsewhere"
+  /** What could not be done; then what is worth knowing. */
+  readonly reasons: ReadonlyArray<string>
+  /** When it was done last, by this process. */
+  readonly atMs: number | null
+}
+
 export class FlowState {
   readonly name: string
   readonly source: string
@@ -51,6 +61,7 @@ export class FlowState {
   readonly #acknowledged = new Map<string, RangeSet>()
   /** Reasons that hold for a while (the target is down), by who said it. */
   readonly #stalls = new Map<string, string>()
+  readonly tasks = new Map<string, TaskState>()
 
   constructor(
     options: {
@@ -89,6 +100,10 @@ export class FlowState {
 
   /** Marks that bytes do not move, with the reason; `who` ends it with `null`. */
   stall(who: string, reason: string | null): void {
+  task(name: string, state: TaskState): void {
+    this.tasks.set(name, state)
+  }
+
     if (reason === null) this.#stalls.delete(who)
     else this.#stalls.set(who, reason)
   }

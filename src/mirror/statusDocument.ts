@@ -71,6 +71,12 @@ export const statusDocument = (
         state: p.state === "failed" ? "blocked" as const : p.state,
         reason: p.reason
       }))
+      control: [...state.tasks].map(([task, { atMs, reasons, state: stands }]) => ({
+        task,
+        state: stands,
+        reasons,
+        at: atMs === null ? null : iso(atMs)
+      })),
     }
   })
 })
