@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { BindingStopped } from "../txn/binding.ts"
 import type { ProducerError } from "../txn/produceErrors.ts"
+import { ProtocolError } from "../wire/bytes.ts"
 import { intersect, type OffsetRange, rangeSet, size, subtract } from "../wire/ranges.ts"
 import type { Copied, CopyFailure, CopyUnit, Output } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
@@ -50,6 +51,18 @@ const refusedRecord = <E>(lane: LaneContext<E>, writing: Writing, item: PendingU
     return true
   })
 
+/** Also looks into what is a single record already; in words, where its bytes are not what Kafka's format says. */
+const halved = (output: Output): readonly [Output, Output] | string | null => {
+  try {
+    const halves = halve(output)
+    if (halves === null) singleRecord(output)
+    return halves
+  } catch (error) {
+    if (error instanceof ProtocolError) return `it cannot be read either: ${error.what}`
+    throw error
+  }
+}
+
 /**
  * Writes what is left of a unit, one output after the other, halving what is refused, and finishes it. False when it
  * stands: `item.reason` says at which offset and why.
@@ -66,7 +79,11 @@ export const writeRest = <E>(
       const outcome = (yield* writing.write([output]))[0]
       if (outcome?.kind === "written") item.remaining = rest
       else if (outcome?.kind === "refused" && outcome.scope === "records") {
-        const halves = halve(output)
+        const halves = halved(output)
+        if (typeof halves === "string") {
+          item.reason = `${outcome.error.message}; ${halves}`
+          return false
+        }
         if (halves !== null) item.remaining = [...halves, ...rest]
         else if (yield* refusedRecord(lane, writing, item, output, outcome.error)) item.remaining = rest
         else return false

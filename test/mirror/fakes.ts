@@ -29,6 +29,8 @@ export interface WorldOptions {
   readonly transforms?: ReadonlyArray<Transform>
   /** Why the target refuses a batch of these values; null: it takes it. */
   readonly refuses?: (values: ReadonlyArray<string>, topic: string) => "records" | "partition" | null
+  /** The target looks at checksums, as brokers do. */
+  readonly refusesDamaged?: boolean
   /** One by one; then "committed" for ever. */
   readonly outcomes?: Array<Outcome>
   readonly deadLetters?: boolean
@@ -67,6 +69,10 @@ const produce =
         const [view] = splitBatches(outgoing.bytes)
         if (view === undefined) throw new Error("no batch")
         rewriteForProduce(view, { producerId: 1, producerEpoch: 0, baseSequence: 0, transactional: false })
+        if (options.refusesDamaged === true && !view.crcIsValid()) {
+          standing.add(key)
+          return { ok: false, error: failure("records", outgoing) }
+        }
         const records = decodeRecords(view)
         const refusal = options.refuses?.(records.map(text), outgoing.topic) ?? null
         if (refusal !== null) {

@@ -85,6 +85,21 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
       assert.deepStrictEqual(new Set(world.stalls), new Set(["a record batch cannot be read: damaged"]))
     }))
 
+  it.effect("a batch that is damaged on the source, and refused for it, blocks its partition and ends no lane", () =>
+    Effect.gen(function*() {
+      const damaged = storedBatch([rec(0), rec(1)])
+      damaged[damaged.length - 3] = (damaged[damaged.length - 3] as number) ^ 1
+      const other = { ...one(7), partition: 1 }
+      const world = makeWorld({
+        deliveries: [[delivery([[0, 1]], [damaged]), other]],
+        refusesDamaged: true
+      })
+      const exit = yield* run(world)
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.include(world.log, "settle 7:accept")
+      assert.match(world.stalls[0] ?? "", /cannot be read either: .*checksum/)
+    }))
+
   it.effect("near the delivery limit it holds and tries again itself: the group would give the record up", () =>
     Effect.gen(function*() {
       const world = makeWorld({
