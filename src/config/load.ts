@@ -5,43 +5,20 @@
  * lists everything that is wrong (exit code 2). It connects to nothing and changes nothing.
  */
 import { Effect, Result } from "effect"
-import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import { adminSettings, sourceSettings, targetSettings } from "./clients.ts"
 import { isSecretSetting, parseClientConfig, type SettingsError } from "../wire/settings.ts"
 import { parseSecurity } from "../wire/security.ts"
 import { resolveFile } from "./file.ts"
-import { ConfigError, type Problem, problem } from "./problems.ts"
-import { looksLikeProperties, readProperties } from "./properties.ts"
+import { type ConfigError, failWith, type Problem, problem } from "./problems.ts"
+import { asTree } from "./mm2/asTree.ts"
+import { importMm2, warningsOf } from "./mm2/import.ts"
+import { readMm2 } from "./mm2/written.ts"
+import { readProperties } from "./properties.ts"
+import { readText } from "./readText.ts"
 import { type Environment, type LoadedFile, referencedFiles, replaceReferences } from "./references.ts"
-import { readTree } from "./tree.ts"
+import { readTree, type SourceTree } from "./tree.ts"
 import type { ClientSettingValues, ResolvedCluster, ResolvedConfig } from "./types.ts"
-
-/** A configuration is text; this is far above any. */
-const MAX_BYTES = 10_000_000
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
-  EACCES: "permission denied",
-  EISDIR: "it is a folder",
-  ENOTDIR: "a part of its path is not a folder",
-  ELOOP: "its symbolic links go in circles"
-}
-
-/** The text of a file, or why it cannot be read, in words. */
-const readText = (path: string): Effect.Effect<string, string> =>
-  Effect.tryPromise({
-    try: async () => {
-      const bytes = await readFile(path)
-      return { tooLarge: bytes.length > MAX_BYTES, text: bytes.length > MAX_BYTES ? "" : bytes.toString("utf8") }
-    },
-    catch: (cause) => {
-      const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)
-      return REASONS[code] ?? code
-    }
-  }).pipe(Effect.flatMap(({ tooLarge, text }) =>
-    tooLarge ? Effect.fail(`it is larger than ${MAX_BYTES} bytes`) : Effect.succeed(text)
-  ))
 
 const loadProperties = (path: string, folder: string): Effect.Effect<LoadedFile> =>
   readText(resolve(folder, path)).pipe(
@@ -97,16 +74,30 @@ const ofFlows = (config: ResolvedConfig): ReadonlyArray<ForTheWire> =>
     ]
   })
 
-const withLines = (problems: ReadonlyArray<Problem>, line: (path: string) => number | null): ReadonlyArray<Problem> =>
+const inOrder = (problems: ReadonlyArray<Problem>, told: Parsed["told"]): ReadonlyArray<Problem> =>
   problems
-    .map((p) => ({ ...p, line: p.line ?? (p.path === "" ? null : line(p.path)) }))
+    .map((p) => p.path === "" ? p : told(p))
     .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
 
-const failWith = (file: string, problems: ReadonlyArray<Problem>): Effect.Effect<never, ConfigError> => {
-  const [first, ...others] = problems
-  return first === undefined
-    ? Effect.die(new Error("a configuration was refused without a problem"))
-    : Effect.fail(new ConfigError({ file, problems: [first, ...others] }))
+/** A file's text as the tree that is resolved. */
+interface Parsed {
+  readonly tree: SourceTree
+  readonly problems: ReadonlyArray<Problem>
+  /** What has no effect, for the log. */
+  readonly warnings: ReadonlyArray<string>
+  /** A problem in the names of the file, with its line. */
+  readonly told: (problem: Problem) => Problem
+}
+
+const parse = (path: string, text: string): Parsed => {
+  const mm2 = readMm2(path, text)
+  if (mm2 === null) {
+    const { problems, tree } = readTree(text)
+    return { tree, problems, warnings: [], told: (p) => ({ ...p, line: p.line ?? tree.line(p.path) }) }
+  }
+  const draft = importMm2(mm2)
+  const { translate, tree } = asTree(draft)
+  return { tree, problems: draft.problems, warnings: warningsOf(draft, path), told: translate }
 }
 
 /**
@@ -118,16 +109,8 @@ export const loadConfig = Effect.fn("loadConfig")(
   function*(path: string, env: Environment): Effect.fn.Return<ResolvedConfig, ConfigError> {
     const read = yield* Effect.result(readText(path))
     if (Result.isFailure(read)) return yield* failWith(path, [problem("", `cannot be read: ${read.failure}`)])
-    if (looksLikeProperties(path, read.success)) {
-      return yield* failWith(path, [
-        problem(
-          "",
-          "is a properties file; MirrorMaker 2 files cannot be read by this version yet, write the configuration as YAML (docs/configuration.md)"
-        )
-      ])
-    }
-    const { tree, problems: syntax } = readTree(read.success)
-    if (syntax.length > 0) return yield* failWith(path, syntax)
+    const { problems: early, told, tree, warnings } = parse(path, read.success)
+    if (early.length > 0) return yield* failWith(path, early)
     const folder = dirname(resolve(path))
     const files = new Map<string, LoadedFile>()
     for (const file of referencedFiles(tree.root)) files.set(file, yield* loadProperties(file, folder))
@@ -142,9 +125,9 @@ export const loadConfig = Effect.fn("loadConfig")(
       ...resolution.problems.filter((p) => !blamed.has(p.path)),
       ...wire.filter((p) => !blamed.has(p.path) && !known.has(p.path))
     ]
-    if (all.length > 0 || resolution.config === null) return yield* failWith(path, withLines(all, tree.line))
+    if (all.length > 0 || resolution.config === null) return yield* failWith(path, inOrder(all, told))
     const inFlows = (yield* Effect.all(ofFlows(resolution.config).map(checkByWire))).flat()
-    if (inFlows.length > 0) return yield* failWith(path, withLines(inFlows, tree.line))
-    return resolution.config
+    if (inFlows.length > 0) return yield* failWith(path, inOrder(inFlows, told))
+    return { ...resolution.config, warnings: [...warnings, ...resolution.config.warnings] }
   }
 )

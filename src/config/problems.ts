@@ -3,7 +3,7 @@
  *
  * Guarantee: no secret is in a problem's text: `shown` replaces the value of a secret key, and long values are cut.
  */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 
 export const ProblemSchema = Schema.Struct({
   /** "flows[0].topics"; "" for the file as a whole. */
@@ -71,4 +71,12 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
   override get message(): string {
     return this.lines.join("\n")
   }
+}
+
+/** Fails with all of them. None at all is a bug of the caller. */
+export const failWith = (file: string, problems: ReadonlyArray<Problem>): Effect.Effect<never, ConfigError> => {
+  const [first, ...others] = problems
+  return first === undefined
+    ? Effect.die(new Error("a configuration was refused without a problem"))
+    : Effect.fail(new ConfigError({ file, problems: [first, ...others] }))
 }

@@ -106,14 +106,3 @@ ${TAIL}`)
       assert.strictEqual(flowOf(loaded).source, "east")
     }))
 })
-
-describe("the file itself", () => {
-  it.effect("of MirrorMaker 2 is recognised and told that it cannot be read yet", () =>
-    Effect.gen(function*() {
-      for (const name of ["mm2.properties", "mm2"]) {
-        const { lines } = yield* loadText("clusters = A, B\nA.bootstrap.servers = a:1\n", { name })
-        assert.lengthOf(lines, 1)
-        assert.include(lines[0], "MirrorMaker 2 files cannot be read by this version yet")
-      }
-    }))
-})
