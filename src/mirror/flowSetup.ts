@@ -97,8 +97,8 @@ export const reasonsOf = (choice: BindingChoice): ReadonlyArray<string> =>
 export const refusalOf = (choice: BindingChoice): string =>
   `${choice.wanted} cannot be had and exactly.once.fallback is fail: ${reasonsOf(choice).join("; ")}`
 
-/** The broker's default when nobody has set the group's limit. */
-const DELIVERY_LIMIT = 5
+/** Where the brokers do not tell the group's limit, the lowest they can have: nothing is given back that could be the last time. */
+const LOWEST_DELIVERY_LIMIT = 2
 const DELIVERY_LIMIT_KEY = "share.delivery.count.limit"
 
 /** Brokers before 4.0 have none, and a cluster may have them switched off: said before anything is tried with the group. */
@@ -146,5 +146,5 @@ export const prepareSource = (
         }, not ${warning.wanted}, and cannot be set (${warning.why}): ${warning.danger}`
       )
     }
-    return Number(prepared.changes.find((change) => change.key === DELIVERY_LIMIT_KEY)?.to ?? DELIVERY_LIMIT)
+    return Number(prepared.values.get(DELIVERY_LIMIT_KEY) ?? LOWEST_DELIVERY_LIMIT)
   })

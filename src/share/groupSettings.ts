@@ -41,6 +41,8 @@ export interface SettingWarning {
 export interface GroupSettings {
   readonly changes: ReadonlyArray<SettingChange>
   readonly warnings: ReadonlyArray<SettingWarning>
+  /** What is in force now (mode validate: what would be); empty where the brokers do not tell. */
+  readonly values: ReadonlyMap<string, string>
 }
 
 export interface GroupSettingsOptions {
@@ -95,6 +97,7 @@ export const prepareGroup = Effect.fnUntraced(
     if (!described.ok) {
       return {
         changes: [],
+        values: new Map(),
         warnings: needs("").map((n) => ({
           key: n.key,
           wanted: "",
@@ -126,7 +129,11 @@ export const prepareGroup = Effect.fnUntraced(
       } else warnings.push({ key: want.key, wanted: want.value, current, why: outcome.why, danger: want.danger })
     }
     if (changes.length > 0 && options.mode !== "validate") yield* onEveryBroker(options, changes)
-    return { changes, warnings }
+    return {
+      changes,
+      warnings,
+      values: new Map([...described.values, ...changes.map(({ key, to }) => [key, to] as const)])
+    }
   }
 )
 
