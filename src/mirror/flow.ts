@@ -33,6 +33,8 @@ import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
 import { stopsForGood, watchLedger } from "./ledgerWatch.ts"
 import { makePlaces } from "./places.ts"
+import { runTasks } from "./control/tasks.ts"
+import { type FlowOffsets, openFlowOffsets } from "./offsets/flowOffsets.ts"
 import { needsProvenance, withProvenance } from "./provenance.ts"
 import { makeFlowRepairs } from "./repair/flowRepairs.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
@@ -77,6 +79,8 @@ interface Running {
   readonly gap: Deferred.Deferred<string>
   readonly assignments: Assignments
   readonly trouble: ReturnType<typeof makeTrouble>
+  /** Set before the first lane starts. */
+  offsets: FlowOffsets | null
   /** Set before the first lane starts, where a ledger knows what was mirrored and a share group may give records up. */
   repairs: Repairs | null
 }
@@ -167,6 +171,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
     )
     // After the source, so closed before it: a transaction ends before what it stands for is given back.
     const binding = yield* running.candidate.make({ name, member: () => source.member?.() ?? null })
+    const notes = running.offsets?.laneNotes() ?? null
     const events = makeReport(handle.state, handle.metrics, (topic) => running.topics.targetOf(topic), log)
     yield* runLane({
       source: n === 0 && running.repairs !== null ? withRepairs(source, running.repairs) : source,
@@ -174,6 +179,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       placeOf: (topic, partition, topicId) => placeOf(running, topic, partition, topicId),
       ensureOutput: (topic, sourceTopic, partition) => ensureOutput(running, topic, sourceTopic, partition),
       deadLetter: letterWriter(running, n),
+      ...(notes === null ? {} : { notes }),
       onRecordRefused: handle.flow.onRecordRefused,
       errorsTolerance: handle.flow.errorsTolerance,
       events: running.repairs === null ? events : withRepairEvents(events, running.repairs),
@@ -273,6 +279,7 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       gap: yield* Deferred.make<string>(),
       assignments: makeAssignments(handle.metrics.partitionCount),
       trouble: makeTrouble(handle.state, handle.metrics, (topic) => topics.targetOf(topic), log),
+      offsets: null,
       repairs: null
     }
     if (flow.deadLetter !== null) {
@@ -348,6 +355,26 @@ const openRepairs = (running: Running): Effect.Effect<Repairs | null, WireError 
     })
   })
 
+const openOffsets = (running: Running): Effect.Effect<FlowOffsets, WireError, Scope.Scope> =>
+  openFlowOffsets({
+    flow: running.handle.flow,
+    clusters: running.clusters,
+    guarantee: running.candidate.guarantee,
+    topics: () => running.topics.list,
+    log: running.log
+  })
+
+const offsetTasks = (running: Running, { tasks }: FlowOffsets): Effect.Effect<never> => {
+  const { handle: { metrics, state }, leadership, log, topics } = running
+  if (tasks.length === 0) return Effect.never
+  return leadership.whileLeading(runTasks(tasks, {
+    state,
+    log,
+    changed: topics.changed,
+    onPass: (task, { changed, problems }) => metrics.controlPass(task, changed, problems.length)
+  }))
+}
+
 /** Waits for the first topic; a group of nothing cannot be joined. */
 const untilTopics = (running: Running): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
@@ -375,6 +402,7 @@ export const runFlow = (
     if (caughtUp?.goal?.size === 0) yield* Deferred.succeed(caughtUp.reached, undefined)
     yield* untilTopics(running)
     if (handle.stopping()) return
+    running.offsets = yield* openOffsets(running)
     running.repairs = yield* openRepairs(running)
     const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), {
       concurrency: "unbounded",
@@ -388,6 +416,7 @@ export const runFlow = (
     const beside = Effect.all([
       control(running),
       running.controlTasks,
+      offsetTasks(running, running.offsets),
       watchLag(parts),
       stopAtGap(running),
       goal,

@@ -46,7 +46,7 @@ const partitionsOf = async (consumer: Consumer, topic: string): Promise<Readonly
   return metadata.topics.find(({ name }) => name === topic)?.partitions.map(({ id }) => id) ?? []
 }
 
-const toRecord = (message: Message): AuditRecord => ({
+export const toRecord = (message: Message): AuditRecord => ({
   topic: message.topic,
   partition: message.partition,
   offset: message.offset,

@@ -8,20 +8,20 @@
  * - `fold` loses nothing: the folded map is acknowledged before what it holds is deleted, and who reads meanwhile adds
  *   what it finds to what it has.
  */
-import { Effect, type Scope } from "effect"
+import { Effect, type Scope, Semaphore } from "effect"
 import { visibleBatches } from "../../group/visibleBatches.ts"
 import { flowTopicName } from "../../txn/ledger/ledgerTopic.ts"
 import { makeProducer, type Producer } from "../../txn/producer.ts"
 import { decodeRecords } from "../../wire/batch/records.ts"
 import { type BatchView, splitBatches } from "../../wire/batch/recordBatch.ts"
 import { ProtocolError } from "../../wire/bytes.ts"
-import type { Cluster, TopicMetadata } from "../../wire/cluster.ts"
+import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
-import { createTopics } from "../../wire/messages/createTopics.ts"
 import { deleteRecords } from "../../wire/messages/deleteRecords.ts"
 import { fetch } from "../../wire/messages/fetch.ts"
 import { listOffsets } from "../../wire/messages/listOffsets.ts"
 import { nowMs } from "../../wire/retry.ts"
+import { ensureSmallTopic, findTopic } from "../control/smallTopic.ts"
 import { noteBatch } from "./laneNotes.ts"
 import { decodeNote, type Note } from "./note.ts"
 import { OffsetMap } from "./offsetMap.ts"
@@ -31,7 +31,6 @@ export const offsetsTopicName = (flow: string): string => flowTopicName("__onceo
 const EARLIEST = -2
 const LATEST = -1
 const OFFSET_OUT_OF_RANGE = 1
-const TOPIC_ALREADY_EXISTS = 36
 const READ_COMMITTED = 1
 const MAX_WAIT_MS = 100
 const MAX_BYTES = 4 * 1024 * 1024
@@ -48,32 +47,9 @@ const SETTINGS = [
 
 const wait = { purpose: "offsets", timeoutMs: 2 * ADMIN_MS }
 
-const look = (cluster: Cluster, name: string): Effect.Effect<TopicMetadata | undefined, WireError> =>
-  Effect.map(cluster.retrying(cluster.topics([name])), (found) => found.get(name))
-
 /** Null when the topic is there; else why it cannot be. */
-export const ensureOffsetsTopic = (
-  cluster: Cluster,
-  flow: string,
-  replicationFactor: number | null
-): Effect.Effect<string | null, WireError> => {
-  const name = offsetsTopicName(flow)
-  const create = Effect.gen(function*() {
-    const replicas = replicationFactor ?? Math.max(1, Math.min(3, (yield* cluster.brokers).length))
-    const answer = yield* cluster.request({ kind: "controller" }, createTopics, {
-      topics: [{ name, numPartitions: 1, replicationFactor: replicas, assignments: [], configs: SETTINGS }],
-      timeoutMs: ADMIN_MS
-    }, { timeoutMs: 2 * ADMIN_MS })
-    const { errorCode: code = 0, errorMessage: detail = null } = answer.topics[0] ?? {}
-    if (code === 0 || code === TOPIC_ALREADY_EXISTS) return null
-    const error = new BrokerError({ api: "CreateTopics", code, subject: name, detail })
-    return ["retriable", "refresh", "coordinator"].includes(error.class) ? yield* error : error.message
-  })
-  return Effect.gen(function*() {
-    if ((yield* look(cluster, name)) !== undefined) return null
-    return yield* cluster.retrying(create, { destination: { kind: "controller" } })
-  })
-}
+export const ensureOffsetsTopic = (cluster: Cluster, flow: string): Effect.Effect<string | null, WireError> =>
+  ensureSmallTopic(cluster, offsetsTopicName(flow), null, SETTINGS)
 
 export interface OffsetsTopic {
   readonly name: string
@@ -130,6 +106,7 @@ class Keeper implements OffsetsTopic {
   #map: OffsetMap
   #id = ""
   #next = -1
+  readonly #one = Semaphore.makeUnsafe(1)
   #unfolded = 0
   #folded = 0
 
@@ -214,8 +191,12 @@ class Keeper implements OffsetsTopic {
   }
 
   get read(): Effect.Effect<boolean, WireError> {
+    return this.#one.withPermit(this.#read)
+  }
+
+  get #read(): Effect.Effect<boolean, WireError> {
     return Effect.gen({ self: this }, function*() {
-      const { id } = (yield* look(this.#cluster, this.name)) ?? { id: "" }
+      const { id } = (yield* findTopic(this.#cluster, this.name)) ?? { id: "" }
       if (id !== this.#id || this.#next < 0) {
         this.#map = new OffsetMap(this.#map.clusterId)
         this.#id = id
@@ -251,6 +232,10 @@ class Keeper implements OffsetsTopic {
   }
 
   get fold(): Effect.Effect<void, WireError> {
+    return this.#one.withPermit(this.#fold)
+  }
+
+  get #fold(): Effect.Effect<void, WireError> {
     return Effect.gen({ self: this }, function*() {
       // Everything below is decided, and in the map.
       const below = this.#next
@@ -264,7 +249,7 @@ class Keeper implements OffsetsTopic {
       const code = answer.topics[0]?.partitions[0]?.errorCode ?? 0
       if (code !== 0 && code !== OFFSET_OUT_OF_RANGE) return yield* this.#refused("DeleteRecords", code)
       const before = this.#unfolded
-      yield* this.read
+      yield* this.#read
       this.#folded = this.#unfolded - before
       this.#unfolded = 0
     })
