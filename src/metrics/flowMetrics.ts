@@ -37,7 +37,12 @@ export interface FlowTotals {
   readonly recordsReleased: number
   readonly recordsRejected: number
   readonly recordsRedelivered: number
+  readonly recordsRepaired: number
+  readonly recordsSkipped: number
   readonly duplicatesPrevented: number
+  readonly transactionsCommitted: number
+  readonly transactionsAborted: number
+  readonly transactionsFenced: number
   readonly deadLetters: number
   readonly sourceGapRecords: number
 }
@@ -64,14 +69,14 @@ export interface FlowMetrics {
   readonly recordsSkipped: (reason: (typeof SKIP_REASONS)[number], records: number) => void
   readonly deadLetters: (records: number) => void
   readonly sourceGap: (records: number) => void
+  readonly loopsPrevented: (records: number) => void
+  /** A pass of a control task: what it changed, and how much it could not. */
+  readonly controlPass: (task: string, changed: number, problems: number) => void
   readonly blockedPartitions: (count: number) => void
   readonly running: (running: boolean) => void
   /** Replaces what held before. */
   readonly guarantee: (inForce: GuaranteeInForce) => void
   readonly partitionCount: (count: number) => void
-  readonly loopsPrevented: (records: number) => void
-  /** A pass of a control task: what it changed, and how much it could not. */
-  readonly controlPass: (task: string, changed: number, problems: number) => void
   readonly offsetCommit: (seconds: number) => void
   /** The partition is another member's now, or gone: its series vanish; the totals keep what it did. */
   readonly forgetPartition: (topic: string, partition: number) => void
@@ -210,11 +215,6 @@ const makeGuarantee = (make: Maker) => {
   }
 }
 
-const build = (make: Maker, flow: string, mode: Mode): FlowMetrics => {
-  const acquired = make.counter("onceover_records_acquired_total")
-  const acknowledged = make.counter("onceover_records_acknowledged_total")
-  const released = make.counter("onceover_records_released_total")
-  const rejected = make.counter("onceover_records_rejected_total")
 const sumOf = (counters: ReadonlyMap<string, Counter | null>): number =>
   [...counters.values()].reduce((sum, counter) => sum + (counter?.value() ?? 0), 0)
 
@@ -235,6 +235,11 @@ const makeControl = (make: Maker) => {
   }
 }
 
+const build = (make: Maker, flow: string, mode: Mode): FlowMetrics => {
+  const acquired = make.counter("onceover_records_acquired_total")
+  const acknowledged = make.counter("onceover_records_acknowledged_total")
+  const released = make.counter("onceover_records_released_total")
+  const rejected = make.counter("onceover_records_rejected_total")
   const redelivered = make.counter("onceover_records_redelivered_total")
   const repaired = make.counter("onceover_records_repaired_total")
   const refused = make.counter("onceover_acknowledgements_refused_total")
@@ -252,13 +257,13 @@ const makeControl = (make: Maker) => {
   const skipped = new Map(
     SKIP_REASONS.map((reason) => [reason, make.counter("onceover_records_skipped_total", { reason })])
   )
+  const loops = make.counter("onceover_loops_prevented_total")
+  const control = makeControl(make)
   const places = makePlaces(make)
   return {
     flow,
     mode,
     recordsAcquired: (records, again) => {
-  const loops = make.counter("onceover_loops_prevented_total")
-  const control = makeControl(make)
       acquired?.add(records)
       redelivered?.add(again)
     },
@@ -278,13 +283,13 @@ const makeControl = (make: Maker) => {
     duplicatesPrevented: (records) => prevented?.add(records),
     recordsSkipped: (reason, records) => skipped.get(reason)?.add(records),
     deadLetters: (records) => letters?.add(records),
+    loopsPrevented: (records) => loops?.add(records),
+    controlPass: control,
     sourceGap: (records) => gap?.add(records),
     blockedPartitions: (n) => blocked?.set(n),
     running: (is) => running?.set(is ? 1 : 0),
     guarantee: makeGuarantee(make),
     partitionCount: (n) => count?.set(n),
-    loopsPrevented: (records) => loops?.add(records),
-    controlPass: control,
     offsetCommit: (seconds) => commit?.observe(Math.max(0, seconds)),
     forgetPartition: places.forgetPartition,
     forgetTopic: places.forgetTopic,
@@ -296,7 +301,12 @@ const makeControl = (make: Maker) => {
       recordsReleased: released?.value() ?? 0,
       recordsRejected: rejected?.value() ?? 0,
       recordsRedelivered: redelivered?.value() ?? 0,
+      recordsRepaired: repaired?.value() ?? 0,
+      recordsSkipped: sumOf(skipped),
       duplicatesPrevented: prevented?.value() ?? 0,
+      transactionsCommitted: outcomes.get("committed")?.value() ?? 0,
+      transactionsAborted: outcomes.get("aborted")?.value() ?? 0,
+      transactionsFenced: outcomes.get("fenced")?.value() ?? 0,
       deadLetters: letters?.value() ?? 0,
       sourceGapRecords: gap?.value() ?? 0
     })

@@ -1,7 +1,7 @@
 /**
- * The HTTP surface: /health/live, /health/ready, /metrics, /status and the page at "/".
+ * The HTTP surface: /health/live, /health/ready, /metrics, /status, /history and the page at "/".
  *
- * On node:http and not on Effect's server, which is unstable: five routes that read and never write need no more.
+ * On node:http and not on Effect's server, which is unstable: six routes that read and never write need no more.
  *
  * Guarantees: only GET and HEAD are answered; the server is closed with its scope, open connections too; an address
  * that cannot be used is an HttpListenError in one sentence.
@@ -9,7 +9,8 @@
 import { Cause, Effect, Exit, Schema, type Scope } from "effect"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { PAGE, PAGE_POLICY } from "./page.ts"
+import type { HistoryDocument } from "./history.ts"
+import { PAGE_FILES, PAGE_POLICY, type PageFile } from "./page.ts"
 import { readiness, type StatusInput } from "./status.ts"
 import { PROMETHEUS_CONTENT_TYPE, prometheusText } from "./text.ts"
 
@@ -29,6 +30,8 @@ export interface HttpOptions {
   readonly port: number
   /** Asked for at each request; must not wait for anything. */
   readonly status: Effect.Effect<StatusInput>
+  /** The last 15 minutes, for the page's plots. */
+  readonly history: () => HistoryDocument
 }
 
 interface Answer {
@@ -41,7 +44,13 @@ interface Answer {
 const JSON_TYPE = "application/json; charset=utf-8"
 const json = (code: number, value: unknown): Answer => ({ code, type: JSON_TYPE, body: `${JSON.stringify(value)}\n` })
 
-const routes = (status: HttpOptions["status"]): Readonly<Record<string, Effect.Effect<Answer>>> => ({
+const pageAnswer = (file: PageFile): Answer => ({
+  code: 200,
+  ...file,
+  headers: { "content-security-policy": PAGE_POLICY, "referrer-policy": "no-referrer" }
+})
+
+const routes = ({ history, status }: HttpOptions): Readonly<Record<string, Effect.Effect<Answer>>> => ({
   // Answering at all is what "live" means.
   "/health/live": Effect.succeed(json(200, { live: true })),
   "/health/ready": Effect.map(status, (now) => {
@@ -50,12 +59,8 @@ const routes = (status: HttpOptions["status"]): Readonly<Record<string, Effect.E
   }),
   "/metrics": Effect.map(prometheusText, (body) => ({ code: 200, type: PROMETHEUS_CONTENT_TYPE, body })),
   "/status": Effect.map(status, (now) => json(200, now)),
-  "/": Effect.succeed({
-    code: 200,
-    type: "text/html; charset=utf-8",
-    body: PAGE,
-    headers: { "content-security-policy": PAGE_POLICY }
-  })
+  "/history": Effect.sync(() => json(200, history())),
+  ...Object.fromEntries(Object.entries(PAGE_FILES).map(([path, file]) => [path, Effect.succeed(pageAnswer(file))]))
 })
 
 const pathOf = (url: string | undefined): string => (url ?? "/").split("?")[0] ?? "/"
@@ -82,7 +87,11 @@ const handle = (
     if (route === undefined) {
       return respond(
         response,
-        json(404, { error: `no such path; there are ${Object.keys(table).join(", ")}` }),
+        json(404, {
+          error: `no such path; there are ${
+            Object.keys(table).filter((known) => !known.startsWith("/page/")).join(", ")
+          }`
+        }),
         request.method === "HEAD"
       )
     }
@@ -133,7 +142,7 @@ export const serveHttp = (
   Scope.Scope
 > =>
   Effect.gen(function*() {
-    const table = routes(options.status)
+    const table = routes(options)
     const run = Effect.runForkWith(yield* Effect.context<never>())
     const server = yield* Effect.acquireRelease(
       Effect.sync(() => createServer((request, response) => void run(handle(table, request, response)))),

@@ -21,6 +21,11 @@ export class PartitionStatus extends Schema.Class<PartitionStatus>("PartitionSta
   lag: Schema.NullOr(Schema.Number),
   /** Records per second, lately. */
   rate: Schema.Number,
+  /**
+   * Seconds from the timestamp of the oldest record in the batch that was mirrored last to the target's confirmation;
+   * null until one was. On an idle partition it stays what it was.
+   */
+  latencySeconds: Schema.NullOr(Schema.Number),
   state: Schema.Literals(PARTITION_STATES),
   /** Why it does not move: which offset, and what the target said. */
   reason: Schema.NullOr(Schema.String)
@@ -43,9 +48,26 @@ export const TotalsStatus = Schema.Struct({
   recordsReleased: Schema.Number,
   recordsRejected: Schema.Number,
   recordsRedelivered: Schema.Number,
+  /** Given up on by the share group, and mirrored all the same. */
+  recordsRepaired: Schema.Number,
+  /** Left out on purpose: by a filter, or by errors.tolerance. */
+  recordsSkipped: Schema.Number,
   duplicatesPrevented: Schema.Number,
+  transactionsCommitted: Schema.Number,
+  transactionsAborted: Schema.Number,
+  transactionsFenced: Schema.Number,
   deadLetters: Schema.Number,
   sourceGapRecords: Schema.Number
+})
+
+export const ControlStatus = Schema.Struct({
+  task: Schema.String,
+  /** elsewhere: another process of the flow does it. */
+  state: Schema.Literals(["ok", "problem", "elsewhere"]),
+  /** What could not be done; then what is worth knowing. */
+  reasons: Schema.Array(Schema.String),
+  /** When it was done last, ISO 8601; null: not yet, or not here. */
+  at: Schema.NullOr(Schema.String)
 })
 
 export class FlowStatus extends Schema.Class<FlowStatus>("FlowStatus")({
@@ -60,17 +82,9 @@ export class FlowStatus extends Schema.Class<FlowStatus>("FlowStatus")({
   /** When it came into this state, ISO 8601. */
   since: Schema.String,
   lanes: Schema.Int,
-export const ControlStatus = Schema.Struct({
-  task: Schema.String,
-  /** elsewhere: another process of the flow does it. */
-  state: Schema.Literals(["ok", "problem", "elsewhere"]),
-  /** What could not be done; then what is worth knowing. */
-  reasons: Schema.Array(Schema.String),
-  /** When it was done last, ISO 8601; null: not yet, or not here. */
-  at: Schema.NullOr(Schema.String)
-})
-
   totals: TotalsStatus,
+  /** The control tasks: settings, acls, deletes. Absent: none is on, or an older onceover. */
+  control: Schema.optionalKey(Schema.Array(ControlStatus)),
   partitions: Schema.Array(PartitionStatus)
 }) {}
 
@@ -83,8 +97,6 @@ export class StatusDocument extends Schema.Class<StatusDocument>("StatusDocument
 }) {}
 
 /** The plain shape, for whoever builds one. */
-  /** The control tasks: settings, acls, deletes. Absent: none is on, or an older onceover. */
-  control: Schema.optionalKey(Schema.Array(ControlStatus)),
 export type StatusInput = (typeof StatusDocument)["Encoded"]
 
 export interface Readiness {

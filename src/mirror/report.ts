@@ -72,9 +72,11 @@ export const makeReport = (
       if (unit.filtered > 0) metrics.recordsSkipped("filtered", unit.filtered)
       if (unit.records === 0) return
       metrics.recordsMirrored(at.targetTopic, delivery.partition, unit.records, unit.bytes)
+      const oldest = (nowMs - Number(unit.oldestTimestamp)) / MILLIS
+      at.latencySeconds = Math.max(0, oldest)
       metrics.replicationLatency(
         at.targetTopic,
-        (nowMs - Number(unit.oldestTimestamp)) / MILLIS,
+        oldest,
         (nowMs - Number(unit.newestTimestamp)) / MILLIS,
         unit.records
       )

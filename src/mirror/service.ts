@@ -11,13 +11,14 @@
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, Random, type Scope } from "effect"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import { makeFlowMetrics } from "../metrics/flowMetrics.ts"
+import { History, keepHistory } from "../metrics/history.ts"
 import { serveHttp } from "../metrics/http.ts"
 import { processMetrics } from "../metrics/processMetrics.ts"
 import { VERSION } from "../version.ts"
 import { FlowStopped, ServiceError } from "./errors.ts"
 import { type FlowHandle, runFlow } from "./flow.ts"
 import { FlowState } from "./state.ts"
-import { Rates, statusDocument } from "./statusDocument.ts"
+import { Rates, readings, statusDocument } from "./statusDocument.ts"
 
 export interface ServiceOptions {
   /** End when everything the source held at the start is mirrored and acknowledged. */
@@ -218,8 +219,10 @@ export const runService = (
         Clock.currentTimeMillis,
         (nowMs) => statusDocument(handles, { version: VERSION, startedAtMs, nowMs }, rates)
       )
+      const history = new History()
+      yield* Effect.forkScoped(keepHistory(history, () => readings(handles)))
       const served = yield* Effect.mapError(
-        serveHttp({ ...config.http, status }),
+        serveHttp({ ...config.http, status, history: () => history.document() }),
         (error) => new ServiceError({ lines: [error.message] })
       )
       yield* Effect.logInfo(`status at ${served.url}/`)

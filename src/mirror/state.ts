@@ -24,11 +24,11 @@ export interface PartitionState {
   position: number | null
   lag: number | null
   mirrored: number
+  /** From the oldest record's timestamp to the target's confirmation, of the batch mirrored last. */
+  latencySeconds: number | null
   state: PartitionStateName
   reason: string | null
 }
-
-const partitionKey = (topic: string, partition: number): string => `${topic}-${partition}`
 
 /** A control task of the flow: settings, acls, deletes. */
 export interface TaskState {
@@ -39,6 +39,8 @@ export interface TaskState {
   /** When it was done last, by this process. */
   readonly atMs: number | null
 }
+
+const partitionKey = (topic: string, partition: number): string => `${topic}-${partition}`
 
 export class FlowState {
   readonly name: string
@@ -59,9 +61,9 @@ export class FlowState {
   redelivered = 0
   readonly partitions = new Map<string, PartitionState>()
   readonly #acknowledged = new Map<string, RangeSet>()
+  readonly tasks = new Map<string, TaskState>()
   /** Reasons that hold for a while (the target is down), by who said it. */
   readonly #stalls = new Map<string, string>()
-  readonly tasks = new Map<string, TaskState>()
 
   constructor(
     options: {
@@ -98,12 +100,12 @@ export class FlowState {
     }
   }
 
-  /** Marks that bytes do not move, with the reason; `who` ends it with `null`. */
-  stall(who: string, reason: string | null): void {
   task(name: string, state: TaskState): void {
     this.tasks.set(name, state)
   }
 
+  /** Marks that bytes do not move, with the reason; `who` ends it with `null`. */
+  stall(who: string, reason: string | null): void {
     if (reason === null) this.#stalls.delete(who)
     else this.#stalls.set(who, reason)
   }
@@ -116,7 +118,17 @@ export class FlowState {
     const key = partitionKey(topic, partition)
     let known = this.partitions.get(key)
     if (known === undefined) {
-      known = { topic, partition, targetTopic, position: null, lag: null, mirrored: 0, state: "running", reason: null }
+      known = {
+        topic,
+        partition,
+        targetTopic,
+        position: null,
+        lag: null,
+        mirrored: 0,
+        latencySeconds: null,
+        state: "running",
+        reason: null
+      }
       this.partitions.set(key, known)
     }
     return known

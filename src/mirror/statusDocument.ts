@@ -1,4 +1,5 @@
 /** The flows' states as the status document of /status. */
+import type { Reading } from "../metrics/history.ts"
 import type { StatusInput } from "../metrics/status.ts"
 import type { FlowHandle } from "./flow.ts"
 import type { FlowState, PartitionState } from "./state.ts"
@@ -36,6 +37,15 @@ export const visibleState = (
   }
 }
 
+/** What the plots are drawn from. */
+export const readings = (handles: ReadonlyArray<FlowHandle>): ReadonlyArray<Reading> =>
+  handles.map(({ metrics, state }) => {
+    const lags = [...state.partitions.values()].flatMap((p) => p.lag === null ? [] : [p.lag])
+    const { bytesMirrored, recordsMirrored } = metrics.totals()
+    const lag = lags.length === 0 ? null : lags.reduce((sum, one) => sum + one, 0)
+    return { flow: state.name, records: recordsMirrored, bytes: bytesMirrored, lag }
+  })
+
 export const statusDocument = (
   handles: ReadonlyArray<FlowHandle>,
   service: { readonly version: string; readonly startedAtMs: number; readonly nowMs: number },
@@ -61,6 +71,12 @@ export const statusDocument = (
       since: iso(state.sinceMs),
       lanes: state.lanes,
       totals: metrics.totals(),
+      control: [...state.tasks].map(([task, { atMs, reasons, state: stands }]) => ({
+        task,
+        state: stands,
+        reasons,
+        at: atMs === null ? null : iso(atMs)
+      })),
       partitions: [...state.partitions.values()].map((p) => ({
         topic: p.topic,
         partition: p.partition,
@@ -68,15 +84,10 @@ export const statusDocument = (
         position: p.position,
         lag: p.lag,
         rate: rates.of(p, service.nowMs),
+        latencySeconds: p.latencySeconds,
         state: p.state === "failed" ? "blocked" as const : p.state,
         reason: p.reason
       }))
-      control: [...state.tasks].map(([task, { atMs, reasons, state: stands }]) => ({
-        task,
-        state: stands,
-        reasons,
-        at: atMs === null ? null : iso(atMs)
-      })),
     }
   })
 })

@@ -7,19 +7,9 @@ import { fetchStatus, renderStatus } from "../../src/cli/statusCommand.ts"
 import { serveHttp } from "../../src/metrics/http.ts"
 import type { StatusInput } from "../../src/metrics/status.ts"
 import { runCli } from "../kit/cli.ts"
+import { NO_HISTORY, NOTHING } from "../kit/statusDocuments.ts"
 
-const totals = {
-  recordsMirrored: 1_234_567,
-  bytesMirrored: 89,
-  recordsAcquired: 0,
-  recordsAcknowledged: 0,
-  recordsReleased: 0,
-  recordsRejected: 0,
-  recordsRedelivered: 0,
-  duplicatesPrevented: 0,
-  deadLetters: 0,
-  sourceGapRecords: 0
-}
+const totals = { ...NOTHING, recordsMirrored: 1_234_567, bytesMirrored: 89 }
 
 const document: StatusInput = {
   service: { name: "onceover", version: "9.9.9" },
@@ -49,6 +39,7 @@ const document: StatusInput = {
         position: 1_000,
         lag: 5,
         rate: 10.6,
+        latencySeconds: 0.25,
         state: "running",
         reason: null
       },
@@ -59,6 +50,7 @@ const document: StatusInput = {
         position: null,
         lag: null,
         rate: 0,
+        latencySeconds: null,
         state: "blocked",
         reason: "offset 7:\u001b[31m too large"
       }
@@ -81,7 +73,12 @@ const web = (answer: string, code = 200) =>
 describe("onceover status", () => {
   it.live("shows flows, what holds and why, and each partition; as JSON it is what the service said", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { url } = yield* serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document) })
+      const { url } = yield* serveHttp({
+        host: "127.0.0.1",
+        port: 0,
+        status: Effect.succeed(document),
+        history: () => NO_HISTORY
+      })
       const [text, json] = yield* Effect.promise(() =>
         Promise.all([runCli(["status", "--url", url]), runCli(["status", "--url", url, "--json"])])
       )
@@ -105,7 +102,10 @@ describe("onceover status", () => {
   it.live("where nothing listens ends with 1 and one line that says how to name the address", () =>
     Effect.gen(function*() {
       const free = yield* Effect.scoped(
-        Effect.map(serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document) }), ({ url }) => url)
+        Effect.map(
+          serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document), history: () => NO_HISTORY }),
+          ({ url }) => url
+        )
       )
       const end = yield* Effect.promise(() => runCli(["status", "--url", free]))
       assert.deepStrictEqual([end.code, end.out], [1, ""])

@@ -31,6 +31,8 @@ const tellAll = (m: FlowMetrics): void => {
   m.guarantee({ wanted: "exactly-once", effective: "at-least-once", binding: "none" })
   m.partitionCount(4)
   m.offsetCommit(0.01)
+  m.loopsPrevented(1)
+  m.controlPass("settings", 2, 1)
 }
 
 const namesIn = (text: string): ReadonlyArray<string> =>

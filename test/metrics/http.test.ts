@@ -3,53 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Metric, Ref, Scope } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { Script } from "node:vm"
 import { makeFlowMetrics } from "../../src/metrics/flowMetrics.ts"
 import { serveHttp } from "../../src/metrics/http.ts"
 import type { StatusInput } from "../../src/metrics/status.ts"
+import { flow as flowOf, NO_HISTORY, status, TROUBLED_HISTORY } from "../kit/statusDocuments.ts"
 
 type Flow = StatusInput["flows"][number]
 
-const flow = (name: string, state: Flow["state"], reason: string | null = null): Flow => ({
-  name,
-  source: "east",
-  target: "west",
-  mode: "share",
-  guarantee: { wanted: "exactly-once", effective: "at-least-once", binding: "none", reasons: ["ledger: not yet"] },
-  state,
-  reason,
-  since: "2026-01-01T00:00:00.000Z",
-  lanes: 2,
-  totals: {
-    recordsMirrored: 1,
-    bytesMirrored: 2,
-    recordsAcquired: 3,
-    recordsAcknowledged: 4,
-    recordsReleased: 5,
-    recordsRejected: 6,
-    recordsRedelivered: 7,
-    duplicatesPrevented: 8,
-    deadLetters: 9,
-    sourceGapRecords: 10
-  },
-  partitions: [{
-    topic: "orders",
-    partition: 0,
-    targetTopic: "east.orders",
-    position: 7,
-    lag: null,
-    rate: 1.5,
-    state: "blocked",
-    reason: "offset 7: too large"
-  }]
-})
-
-const status = (...flows: ReadonlyArray<Flow>): StatusInput => ({
-  service: { name: "onceover", version: "0" },
-  startedAt: "2026-01-01T00:00:00.000Z",
-  uptimeSeconds: 12,
-  flows
-})
+const flow = (name: string, state: Flow["state"], reason: string | null = null): Flow => flowOf(name, { state, reason })
 
 const get = (url: string, init?: RequestInit) =>
   Effect.promise(async () => {
@@ -57,13 +18,14 @@ const get = (url: string, init?: RequestInit) =>
     return { code: response.status, headers: response.headers, text: await response.text() }
   })
 
-const served = (document: StatusInput) => serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document) })
+const served = (document: StatusInput) =>
+  serveHttp({ host: "127.0.0.1", port: 0, status: Effect.succeed(document), history: () => TROUBLED_HISTORY })
 
 describe("the HTTP surface", () => {
   it.live("is ready when every flow runs, and says of each that does not why", () =>
     Effect.scoped(Effect.gen(function*() {
       const now = yield* Ref.make(status(flow("a", "starting"), flow("b", "running")))
-      const { url } = yield* serveHttp({ host: "127.0.0.1", port: 0, status: Ref.get(now) })
+      const { url } = yield* serveHttp({ host: "127.0.0.1", port: 0, status: Ref.get(now), history: () => NO_HISTORY })
       const ready = get(`${url}/health/ready`)
       const first = yield* ready
       assert.strictEqual(first.code, 503)
@@ -102,17 +64,39 @@ describe("the HTTP surface", () => {
       assert.strictEqual(answer.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
     })).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
-  it.live("has a page for people that loads nothing from elsewhere and runs nothing but its own script", () =>
+  it.live("gives the history as it is", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { url } = yield* served(status())
+      assert.deepStrictEqual(JSON.parse((yield* get(`${url}/history`)).text), TROUBLED_HISTORY)
+    })))
+
+  it.live("has a page for people whose every file is served here, under a policy that runs nothing else", () =>
     Effect.scoped(Effect.gen(function*() {
       const { url } = yield* served(status())
       const page = yield* get(`${url}/`)
       assert.match(page.headers.get("content-type") ?? "", /^text\/html/)
-      assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'; script-src 'sha256-/)
-      assert.notMatch(page.text, /(?:src|href)="(?:https?:)?\/\//)
+      const policy = page.headers.get("content-security-policy") ?? ""
+      assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/)
+      assert.notInclude(policy, "unsafe")
       assert.include(page.text, "<html lang=\"en\">")
-      const [, script = ""] = /<script>([\s\S]*)<\/script>/.exec(page.text) ?? []
-      assert.isAbove(script.length, 100)
-      assert.doesNotThrow(() => new Script(script))
+      // What the policy would not run must not be there: inline script, inline style, handlers.
+      assert.notMatch(page.text, /<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=/)
+      const seen = new Set<string>()
+      const follow = (path: string): Effect.Effect<void> =>
+        Effect.gen(function*() {
+          if (seen.has(path)) return
+          seen.add(path)
+          const file = yield* get(`${url}/${path}`)
+          assert.strictEqual(file.code, 200, path)
+          assert.match(
+            file.headers.get("content-type") ?? "",
+            path.endsWith(".js") ? /^text\/javascript/ : /^text\/css/
+          )
+          assert.notMatch(file.text, /(?:url\(|import .*["'])(?:https?:)?\/\//, `${path} loads from elsewhere`)
+          for (const [, name] of file.text.matchAll(/from "\.\/([a-z]+\.js)"/g)) yield* follow(`page/${name}`)
+        })
+      for (const [, path = ""] of page.text.matchAll(/(?:src|href)="(page\/[^"]+)"/g)) yield* follow(path)
+      assert.isAbove(seen.size, 5)
     })))
 
   it.live("refuses other paths and other methods in words", () =>
@@ -131,7 +115,12 @@ describe("the HTTP surface", () => {
 
   it.live("answers 500 when the status cannot be made, and goes on", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { url } = yield* serveHttp({ host: "127.0.0.1", port: 0, status: Effect.die(new Error("broken")) })
+      const { url } = yield* serveHttp({
+        host: "127.0.0.1",
+        port: 0,
+        status: Effect.die(new Error("broken")),
+        history: () => NO_HISTORY
+      })
       assert.strictEqual((yield* get(`${url}/status`)).code, 500)
       assert.strictEqual((yield* get(`${url}/health/live`)).code, 200)
     })))
@@ -145,7 +134,9 @@ describe("the HTTP surface", () => {
         (server) => Effect.sync(() => server.close())
       )
       const { port } = blocker.address() as AddressInfo
-      const error = yield* Effect.flip(serveHttp({ host: "127.0.0.1", port, status: Effect.succeed(status()) }))
+      const error = yield* Effect.flip(
+        serveHttp({ host: "127.0.0.1", port, status: Effect.succeed(status()), history: () => NO_HISTORY })
+      )
       assert.strictEqual(
         error.message,
         `cannot listen on 127.0.0.1:${port}: the port is in use; set http.listen to another address, or to false`
