@@ -184,6 +184,8 @@ const compose = (
   deliveryGuarantee: v["delivery.guarantee"],
   exactlyOnceBindings: v["exactly.once.bindings"],
   exactlyOnceFallback: v["exactly.once.fallback"],
+  onLedgerLost: v["on.ledger.lost"],
+  ledgerPatienceMs: v["ledger.patience.ms"],
   transactionMaxLatencyMs: v["transaction.max.latency.ms"],
   transactionMaxBytes: v["transaction.max.bytes"],
   transactionMaxRecords: v["transaction.max.records"],

@@ -103,7 +103,7 @@ export const readSettings = {
   "group.membership": withDefault(
     word(
       ["auto", "classic", "consumer"],
-      "With group.protocol consumer, how members join: `classic`, which every broker has, or `consumer` (KIP-848, brokers from 4.0 on, rebalances without a stop). `auto` is `classic` in this version. No effect with share."
+      "With group.protocol consumer, how members join: `classic`, which every broker has, or `consumer` (KIP-848, brokers from 4.0 on, rebalances without a stop). `auto` takes `consumer` where the source has it. No effect with share."
     ),
     "auto"
   ),
@@ -184,6 +184,22 @@ export const guaranteeSettings = {
       "When no binding is available: `at-least-once` runs all the same and says so everywhere, `fail` refuses to run the flow."
     ),
     "at-least-once"
+  ),
+  "on.ledger.lost": withDefault(
+    word(
+      ["fail", "adopt"],
+      "What happens when the ledger topic is gone although the flow has run with one (the target remembers its transactions for a week): `fail` stops the flow with the reason, `adopt` begins a new ledger and takes for mirrored what the group has done. What was mirrored and not acknowledged is then mirrored twice, once. Set it back when the flow runs."
+    ),
+    "fail"
+  ),
+  "ledger.patience.ms": withDefault(
+    whole(
+      1_000,
+      600_000,
+      "How long a worker waits for another worker's undecided transaction over the same records before it ends it. Any value is safe: it only serves progress. Shorter, a worker that is slow or paused loses its transaction sooner; longer, records wait longer behind a worker that has died. It doubles each time the same worker is met.",
+      "milliseconds"
+    ),
+    10_000
   ),
   "transaction.max.latency.ms": withDefault(
     whole(

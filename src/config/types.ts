@@ -90,6 +90,9 @@ export interface ResolvedFlow {
   readonly deliveryGuarantee: Guarantee
   readonly exactlyOnceBindings: ReadonlyArray<BindingName>
   readonly exactlyOnceFallback: "at-least-once" | "fail"
+  /** The ledger topic is gone: stop, or begin a new one with what the group has done. */
+  readonly onLedgerLost: "fail" | "adopt"
+  readonly ledgerPatienceMs: number
   readonly transactionMaxLatencyMs: number
   readonly transactionMaxBytes: number
   readonly transactionMaxRecords: number

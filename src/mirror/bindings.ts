@@ -4,6 +4,7 @@ import { atLeastOnce } from "../txn/atLeastOnce.ts"
 import type { BindingCandidate } from "../txn/binding.ts"
 import { kip1289 } from "../txn/kip1289.ts"
 import { ledger } from "../txn/ledger/ledgerBinding.ts"
+import { transactionalIdOf } from "../txn/ledger/lastRuns.ts"
 import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { Stall } from "../txn/producer.ts"
 import type { ProducerSettings } from "../txn/producerSettings.ts"
@@ -20,11 +21,6 @@ export interface BindingHooks {
   readonly ledgerMemory?: LedgerMemory
 }
 
-/** How long somebody else's undecided transaction is waited for before its producer is fenced, milliseconds. */
-const PATIENCE_MS = 10_000
-
-export const transactionalIdOf = (instance: string, lane: string): string => `onceover.${lane}.${instance}`
-
 export const bindingCandidates = (
   clusters: FlowClusters,
   flow: ResolvedFlow,
@@ -39,7 +35,7 @@ export const bindingCandidates = (
       settings,
       onStall,
       onRecover,
-      transactionalId: (lane) => transactionalIdOf(instance, lane)
+      transactionalId: (lane) => transactionalIdOf(instance, lane, "kip-1289")
     }),
     ledger({
       ...clusters,
@@ -49,7 +45,7 @@ export const bindingCandidates = (
       onRecover,
       log,
       ...(ledgerMemory === undefined ? {} : { memory: ledgerMemory }),
-      patienceMs: PATIENCE_MS,
+      patienceMs: flow.ledgerPatienceMs,
       transactionalId: (lane) => transactionalIdOf(instance, lane)
     }),
     atLeastOnce({ cluster: clusters.target, settings, onStall, onRecover })

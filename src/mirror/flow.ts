@@ -31,12 +31,12 @@ import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { claimInstance } from "./instance.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
-import { stopsForGood, watchLedger } from "./ledgerWatch.ts"
+import { type LedgerSide, openLedgerSide } from "./ledger/side.ts"
+import { stopsForGood } from "./ledgerWatch.ts"
 import { makePlaces } from "./places.ts"
 import { runTasks } from "./control/tasks.ts"
 import { type FlowOffsets, openFlowOffsets } from "./offsets/flowOffsets.ts"
 import { needsProvenance, withProvenance } from "./provenance.ts"
-import { makeFlowRepairs } from "./repair/flowRepairs.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
 import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
 import { type Log, makeLog, makeReport, makeTrouble } from "./report.ts"
@@ -338,21 +338,15 @@ const stopAtGap = (running: Running): Effect.Effect<never, FlowStopped> =>
     return yield* new FlowStopped({ what })
   })
 
-const openRepairs = (running: Running): Effect.Effect<Repairs | null, WireError | BindingStopped, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { candidate, clusters, handle: { flow, metrics }, log } = running
-    if (candidate.ledger === undefined || flow.groupProtocol.value !== "share") return null
-    return yield* makeFlowRepairs({
-      ...clusters,
-      ledger: yield* candidate.ledger,
-      flow: flow.name,
-      groupId: flow.groupId,
-      readCommitted: flow.isolationLevel === "read_committed",
-      fromEarliest: flow.autoOffsetReset === "earliest",
-      topics: () => running.topics.list,
-      onRepaired: metrics.recordsRepaired,
-      log
-    })
+const openLedger = (running: Running): Effect.Effect<LedgerSide, WireError | BindingStopped, Scope.Scope> =>
+  openLedgerSide({
+    flow: running.handle.flow,
+    clusters: running.clusters,
+    candidate: running.candidate,
+    topics: () => running.topics.list,
+    ownMembers: () => [...running.sources].flatMap((source) => source.member?.()?.memberId ?? []),
+    onRepaired: running.handle.metrics.recordsRepaired,
+    log: running.log
   })
 
 const openOffsets = (running: Running): Effect.Effect<FlowOffsets, WireError, Scope.Scope> =>
@@ -403,16 +397,16 @@ export const runFlow = (
     yield* untilTopics(running)
     if (handle.stopping()) return
     running.offsets = yield* openOffsets(running)
-    running.repairs = yield* openRepairs(running)
+    const ledger = yield* openLedger(running)
+    running.repairs = ledger.repairs
     const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), {
       concurrency: "unbounded",
       discard: true
     })
+    const lastLook = Effect.andThen(running.repairs?.clean ?? Effect.void, running.offsets.settle(running.leadership))
     const goal = caughtUp === null || caughtUp.goal === null
       ? Effect.never
-      : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached), Effect.never)
-    const repairing = running.repairs?.run ?? Effect.never
-    const watching = Effect.scoped(watchLedger(running.candidate))
+      : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached, lastLook), Effect.never)
     const beside = Effect.all([
       control(running),
       running.controlTasks,
@@ -420,9 +414,11 @@ export const runFlow = (
       watchLag(parts),
       stopAtGap(running),
       goal,
-      repairing,
-      watching
-    ], { concurrency: "unbounded", discard: true })
+      ledger.beside
+    ], {
+      concurrency: "unbounded",
+      discard: true
+    })
     yield* Effect.raceFirst(lanes, beside).pipe(Effect.ensuring(Effect.sync(() => handle.metrics.running(false))))
     if (Deferred.isDoneUnsafe(running.gap)) return yield* new FlowStopped({ what: yield* Deferred.await(running.gap) })
   }).pipe(Effect.mapError(stopsForGood))

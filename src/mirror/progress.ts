@@ -138,11 +138,12 @@ export const takeGoal = (parts: ProgressParts): Effect.Effect<Goal, WireError> =
 
 const GOAL_POLL = "200 millis"
 
-/** Waits until the group has passed every offset of the goal, then completes `reached`. */
+/** Waits until the group has passed every offset of the goal and `lastLook` (for what it gave up) has found nothing; then completes `reached`. */
 export const awaitGoal = (
   parts: ProgressParts,
   goal: Goal,
-  reached: Deferred.Deferred<void>
+  reached: Deferred.Deferred<void>,
+  lastLook: Effect.Effect<void> = Effect.void
 ): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
     const open = new Map(goal)
@@ -161,5 +162,6 @@ export const awaitGoal = (
       }
       if (open.size > 0) yield* Effect.sleep(GOAL_POLL)
     }
+    yield* lastLook
     yield* Deferred.succeed(reached, undefined)
   })

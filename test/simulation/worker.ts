@@ -215,6 +215,8 @@ export class Worker {
         groupId: GROUP,
         readCommitted: true,
         fromEarliest: true,
+        ownMembers: () => [],
+        onLedgerLost: "fail",
         intervalMs: REPAIR_MS,
         topics: () => [{ source: TOPIC, sourceId: "", target: TARGET_TOPIC, partitions: plan.partitions }],
         onRepaired: (records) => history.add(client, `has repaired ${records} record(s)`),

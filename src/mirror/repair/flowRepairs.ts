@@ -1,30 +1,19 @@
 /** Repair (R12) for a flow that runs on a ledger and a share group: what it asks and whom it tells. */
 import { Effect, type Scope } from "effect"
-import { BindingStopped } from "../../txn/binding.ts"
-import { adoptProgress } from "../../txn/ledger/adopt.ts"
+import type { BindingStopped } from "../../txn/binding.ts"
 import { knownOf } from "../../txn/ledger/positions.ts"
-import type { WorkerLedger } from "../../txn/ledger/worker.ts"
-import { makeProducer } from "../../txn/producer.ts"
+import { noteReader } from "../../txn/ledger/regime.ts"
 import { type ShareStart, shareStartOffsets } from "../../share/startOffsets.ts"
-import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { bothEnds, nothingUndone } from "../control/ends.ts"
 import { partitionName, startOffsets } from "../control/offsets.ts"
-import type { MirroredTopic } from "../control/topics.ts"
-import type { Log } from "../report.ts"
+import { beginWithLedger, type LedgerBeginOptions } from "../ledger/begin.ts"
+import type { HoleAt } from "./fetchHole.ts"
 import { makeRepairs, type Repairs, type Standing } from "./repairs.ts"
 
-export interface FlowRepairOptions {
-  readonly source: Cluster
-  readonly target: Cluster
-  readonly ledger: WorkerLedger
-  readonly flow: string
-  readonly groupId: string
-  readonly readCommitted: boolean
+export interface FlowRepairOptions extends Omit<LedgerBeginOptions, "mode"> {
   readonly fromEarliest: boolean
-  readonly topics: () => ReadonlyArray<MirroredTopic>
   readonly onRepaired: (records: number) => void
-  readonly log: Log
   /** Between two looks, milliseconds. Default 30 000. */
   readonly intervalMs?: number
 }
@@ -69,30 +58,21 @@ const standings = (options: FlowRepairOptions): Effect.Effect<ReadonlyArray<Stan
     })
   })
 
-/** What the group had done before this flow had a ledger. */
-const adopt = (options: FlowRepairOptions): Effect.Effect<void, WireError | BindingStopped, Scope.Scope> =>
-  Effect.gen(function*() {
-    const progress = yield* dealtWith(options)
-    const producer = yield* makeProducer({ cluster: options.target, purpose: `ledger-adopt-${options.flow}` })
-    const adopted = yield* adoptProgress(options.ledger, producer, progress)
-    if (adopted === true && progress.length > 0) {
-      options.log("info", `the ledger is new: what group ${options.groupId} had done before counts as mirrored`)
-    }
-    // Without the note repair would take all of it for given up.
-    if (adopted === null) {
-      return yield* new BindingStopped({
-        binding: "ledger",
-        what: `what group ${options.groupId} had done before could not be noted in the ledger`
-      })
-    }
-  })
-
 /** Call before the flow's first lane starts. */
 export const makeFlowRepairs = (
   options: FlowRepairOptions
 ): Effect.Effect<Repairs, WireError | BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
-    yield* Effect.scoped(adopt(options))
+    const { ledger } = options
+    const { inForce } = yield* beginWithLedger({ ...options, mode: "share" })
+    const known = (at: HoleAt) =>
+      Effect.gen(function*() {
+        const knows = yield* knownOf(ledger, at)
+        // Read after the group was asked: whoever works without the ledger has said so before its first record.
+        const reader = noteReader(ledger.readers)
+        yield* reader.toEnd
+        return reader.tail().away === null ? knows : null
+      })
     return yield* makeRepairs({
       cluster: options.source,
       purpose: `repair-${options.flow}`,
@@ -100,8 +80,8 @@ export const makeFlowRepairs = (
       fromEarliest: options.fromEarliest,
       maxBytes: MAX_BYTES,
       intervalMs: options.intervalMs ?? INTERVAL_MS,
-      standings: standings(options),
-      known: (at) => knownOf(options.ledger, at),
+      standings: Effect.flatMap(inForce, (alone) => alone ? standings(options) : Effect.succeed([])),
+      known,
       onRepaired: options.onRepaired,
       log: options.log
     })

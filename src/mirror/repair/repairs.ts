@@ -3,11 +3,12 @@
  * but that nothing is acknowledged for them. The binding sees to it that each is mirrored once, whoever finds it, and
  * however often: also after a restart, as the hole stays one until it is done.
  */
-import { Effect, Queue, type Scope } from "effect"
+import { Deferred, Effect, Queue, type Scope } from "effect"
 import type { BindingStopped } from "../../txn/binding.ts"
 import type { Known } from "../../txn/ledger/positions.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
+import { Signal } from "../../txn/ledger/signal.ts"
 import { format, rangeSet, size } from "../../wire/ranges.ts"
 import type { CopyUnit } from "../copy.ts"
 import type { Delivery, Settled, Settlement, Source } from "../delivery.ts"
@@ -30,8 +31,9 @@ export interface RepairOptions {
   readonly maxBytes: number
   readonly intervalMs: number
   /** Asked at each look. */
-  readonly standings: Effect.Effect<ReadonlyArray<Standing>, WireError>
-  readonly known: (at: HoleAt) => Effect.Effect<Known, BindingStopped>
+  readonly standings: Effect.Effect<ReadonlyArray<Standing>, WireError | BindingStopped>
+  /** null: nothing may be concluded now, as records are dealt with without the ledger too. */
+  readonly known: (at: HoleAt) => Effect.Effect<Known | null, BindingStopped>
   readonly onRepaired: (records: number) => void
   readonly log: (level: "info" | "warn", message: string) => void
 }
@@ -43,6 +45,8 @@ export interface Repairs {
   readonly settle: (delivery: Delivery, settlements: ReadonlyArray<Settlement>) => Settled
   /** Tells what is committed; other deliveries than repairs do not matter. */
   readonly mirrored: (delivery: Delivery, unit: CopyUnit) => void
+  /** Looks now; done after a look at every partition, begun after this was asked for, that found nothing to repair. */
+  readonly clean: Effect.Effect<void>
   /** Looks until it is interrupted, or the ledger stops. */
   readonly run: Effect.Effect<never, BindingStopped>
 }
@@ -62,6 +66,9 @@ class Repairing implements Repairs {
   readonly #under = new Map<string, number>()
   /** Losses that were told. */
   readonly #told = new Map<string, string>()
+  /** Somebody waits for a look that finds nothing. */
+  readonly #wanted = new Signal()
+  #waiting: Array<Deferred.Deferred<void>> = []
 
   constructor(options: RepairOptions, ready: Queue.Queue<Delivery>) {
     this.#options = options
@@ -70,6 +77,15 @@ class Repairing implements Repairs {
 
   get take(): Effect.Effect<ReadonlyArray<Delivery>> {
     return Queue.clear(this.#ready)
+  }
+
+  get clean(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const found = Deferred.makeUnsafe<void>()
+      this.#waiting.push(found)
+      this.#wanted.notify()
+      return Deferred.await(found)
+    })
   }
 
   readonly settle = (delivery: Delivery, settlements: ReadonlyArray<Settlement>): Settled => {
@@ -92,13 +108,15 @@ class Repairing implements Repairs {
     )
   }
 
-  /** One partition: at most one delivery of it is under way. */
-  #look(standing: Standing): Effect.Effect<void, WireError | BindingStopped> {
+  /** One partition: at most one delivery of it is under way. Gives whether nothing is missing there. */
+  #look(standing: Standing): Effect.Effect<boolean, WireError | BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const { fromEarliest, known, log } = this.#options
       const { groupStart, logStart, ...at } = standing
-      if (this.#under.has(keyOf(at)) || groupStart <= 0) return
-      const { missing, gone } = holesOf({ groupStart, logStart, fromEarliest, ...(yield* known(at)) })
+      if (this.#under.has(keyOf(at))) return false
+      const knows = groupStart <= 0 ? null : yield* known(at)
+      if (knows === null) return true
+      const { missing, gone } = holesOf({ groupStart, logStart, fromEarliest, ...knows })
       const words = format(gone)
       if (words !== "" && this.#told.get(keyOf(at)) !== words) {
         this.#told.set(keyOf(at), words)
@@ -114,25 +132,37 @@ class Repairing implements Repairs {
         if (delivery === null) continue
         this.#under.set(keyOf(at), offsets(delivery.ranges))
         yield* Queue.offer(this.#ready, delivery)
-        return
+        return false
       }
+      // What another lane's open transaction holds may yet be given back.
+      return holesOf({ groupStart, logStart, fromEarliest, done: knows.done, undecided: [] }).missing.length === 0
+    })
+  }
+
+  get #lookAtAll(): Effect.Effect<void, WireError | BindingStopped> {
+    return Effect.gen({ self: this }, function*() {
+      const waiting = this.#waiting
+      const all = yield* this.#options.standings
+      const clean = yield* Effect.forEach(all, (one) => this.#look(one))
+      if (clean.includes(false)) return
+      this.#waiting = this.#waiting.filter((one) => !waiting.includes(one))
+      for (const one of waiting) Deferred.doneUnsafe(one, Effect.void)
     })
   }
 
   get run(): Effect.Effect<never, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
-      const { intervalMs, log, standings } = this.#options
+      const { intervalMs, log } = this.#options
       // Often in the beginning: the first looks may come before the group tells anything.
       for (let waitMs = FIRST_WAIT_MS;; waitMs = Math.min(2 * waitMs, intervalMs)) {
-        const looked = yield* Effect.result(
-          Effect.flatMap(standings, (all) => Effect.forEach(all, (one) => this.#look(one), { discard: true }))
-        )
+        const wanted = this.#wanted.next
+        const looked = yield* Effect.result(this.#lookAtAll)
         if (looked._tag === "Failure") {
           if (looked.failure._tag === "BindingStopped") return yield* looked.failure
           log("info", `records that the share group gave up cannot be looked for now: ${looked.failure.message}`)
         }
-        if (this.#under.size > 0) waitMs = FIRST_WAIT_MS
-        yield* Effect.sleep(waitMs)
+        if (this.#under.size > 0 || this.#waiting.length > 0) waitMs = FIRST_WAIT_MS
+        yield* Effect.timeoutOption(wanted, waitMs)
       }
     })
   }

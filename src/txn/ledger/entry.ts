@@ -3,9 +3,12 @@
  * is versioned from its first byte and its golden bytes are a test; what this version does not know is refused in
  * words, never skipped: a DONE that is not understood would be a duplicate.
  *
- *   entry    := version(1 byte: 1) kind(1 byte: 1 DONE, 2 SNAPSHOT) body
+ *   entry    := version(1 byte: 1) kind(1 byte: 1 DONE, 2 SNAPSHOT, 3 AWAY, 4 BACK, 5 MEMBER) body
  *   DONE     := transactionVersion(1 byte: 1 or 2) text(transactional id) slot ranges count { target }
  *   SNAPSHOT := number(decided below) count { slot ranges }
+ *   AWAY     := text(binding) count { slot ranges }
+ *   BACK     := number(offset of the AWAY it answers)
+ *   MEMBER   := text(member id)
  *   slot     := text(cluster id) topic number(partition)
  *   topic    := 0 uuid(16 bytes) | 1 text
  *   ranges   := count { number(first - end of the one before) number(last - first) }
@@ -55,11 +58,31 @@ export interface SnapshotEntry {
   readonly slots: ReadonlyArray<{ readonly slot: Slot; readonly done: RangeSet }>
 }
 
-export type LedgerEntry = DoneEntry | SnapshotEntry
+/** "From here on records of the source are dealt with without this ledger"; what was decided for the group until then. */
+export interface AwayEntry {
+  readonly kind: "away"
+  /** What is in force instead, for people. */
+  readonly binding: string
+  readonly slots: ReadonlyArray<{ readonly slot: Slot; readonly done: RangeSet }>
+}
+
+/** "From here on by the ledger alone again." Holds only while `after` is the newest AWAY. */
+export interface BackEntry {
+  readonly kind: "back"
+  readonly after: number
+}
+
+/** While away: this member of the source's group works by the ledger. */
+export interface MemberEntry {
+  readonly kind: "member"
+  readonly id: string
+}
+
+export type NoteEntry = AwayEntry | BackEntry | MemberEntry
+export type LedgerEntry = DoneEntry | SnapshotEntry | NoteEntry
 
 const VERSION = 1
-const DONE = 1
-const SNAPSHOT = 2
+const KINDS = { done: 1, snapshot: 2, away: 3, back: 4, member: 5 } as const
 const TOPIC_ID = 0
 const TOPIC_NAME = 1
 const UUID = /^[A-Za-z0-9_-]{22}$/
@@ -119,12 +142,28 @@ const writeDone = (out: ByteWriter, entry: DoneEntry): void => {
   }
 }
 
-const writeSnapshot = (out: ByteWriter, entry: SnapshotEntry): void => {
-  writeNumber(out, entry.decidedBelow)
-  writeNumber(out, entry.slots.length)
-  for (const { done, slot } of entry.slots) {
+const writeSlots = (out: ByteWriter, slots: SnapshotEntry["slots"]): void => {
+  writeNumber(out, slots.length)
+  for (const { done, slot } of slots) {
     writeSlot(out, slot)
     writeRanges(out, done)
+  }
+}
+
+const writeBody = (out: ByteWriter, entry: LedgerEntry): void => {
+  switch (entry.kind) {
+    case "done":
+      return writeDone(out, entry)
+    case "snapshot":
+      writeNumber(out, entry.decidedBelow)
+      return writeSlots(out, entry.slots)
+    case "away":
+      writeText(out, entry.binding)
+      return writeSlots(out, entry.slots)
+    case "back":
+      return writeNumber(out, entry.after)
+    case "member":
+      return writeText(out, entry.id)
   }
 }
 
@@ -132,9 +171,8 @@ const writeSnapshot = (out: ByteWriter, entry: SnapshotEntry): void => {
 export const encodeEntry = (entry: LedgerEntry): Buffer => {
   const out = new ByteWriter()
   out.int8(VERSION)
-  out.int8(entry.kind === "done" ? DONE : SNAPSHOT)
-  if (entry.kind === "done") writeDone(out, entry)
-  else writeSnapshot(out, entry)
+  out.int8(KINDS[entry.kind])
+  writeBody(out, entry)
   return Buffer.concat(out.chunks())
 }
 
@@ -213,12 +251,29 @@ const readDone = (reader: ByteReader): DoneEntry => {
   return { kind: "done", slot, ranges, transactionalId, transactionVersion: version, targets }
 }
 
-const readSnapshot = (reader: ByteReader): SnapshotEntry => {
-  const decidedBelow = readNumber(reader)
+const readSlots = (reader: ByteReader): SnapshotEntry["slots"] => {
   const count = readCount(reader, 4)
   const slots: Array<{ slot: Slot; done: RangeSet }> = []
   for (let i = 0; i < count; i++) slots.push({ slot: readSlot(reader), done: readRanges(reader) })
-  return { kind: "snapshot", decidedBelow, slots }
+  return slots
+}
+
+/** Null: no kind that this version knows. */
+const readBody = (kind: number, reader: ByteReader): LedgerEntry | null => {
+  switch (kind) {
+    case KINDS.done:
+      return readDone(reader)
+    case KINDS.snapshot:
+      return { kind: "snapshot", decidedBelow: readNumber(reader), slots: readSlots(reader) }
+    case KINDS.away:
+      return { kind: "away", binding: readText(reader), slots: readSlots(reader) }
+    case KINDS.back:
+      return { kind: "back", after: readNumber(reader) }
+    case KINDS.member:
+      return { kind: "member", id: readText(reader) }
+    default:
+      return null
+  }
 }
 
 /** Throws ProtocolError, in words, on what is not an entry of this version. */
@@ -233,10 +288,8 @@ export const decodeEntry = (bytes: Buffer): LedgerEntry => {
     })
   }
   const kind = reader.int8()
-  if (kind !== DONE && kind !== SNAPSHOT) {
-    throw new ProtocolError({ what: `a ledger entry is of the unknown kind ${kind}` })
-  }
-  const entry = kind === DONE ? readDone(reader) : readSnapshot(reader)
+  const entry = readBody(kind, reader)
+  if (entry === null) throw new ProtocolError({ what: `a ledger entry is of the unknown kind ${kind}` })
   if (reader.remaining > 0) throw new ProtocolError({ what: `${reader.remaining} bytes follow a ledger entry` })
   return entry
 }

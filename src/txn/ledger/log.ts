@@ -34,7 +34,7 @@ export const ledgerLost = (topic: string, now: boolean): LedgerLost =>
   new LedgerLost({
     what: `the ledger topic ${topic} was deleted${
       now ? " and created anew" : ""
-    } while this flow ran. What it knew of the records that are mirrored is gone, and without it some could be mirrored twice, so the flow does not go on by itself. Started again, it takes all that the group has done for mirrored`
+    } while this flow ran. What it knew of the records that are mirrored is gone, and without it some could be mirrored twice, so the flow does not go on by itself. Set on.ledger.lost: adopt to begin a new ledger that takes for mirrored what the group has done`
   })
 
 export interface LedgerLog {

@@ -13,7 +13,7 @@
  */
 import { ProtocolError } from "../../wire/bytes.ts"
 import { EMPTY, overlaps, type RangeSet, union } from "../../wire/ranges.ts"
-import { type DoneEntry, type LedgerEntry, type Slot, slotKey } from "./entry.ts"
+import { type DoneEntry, type LedgerEntry, type NoteEntry, type Slot, slotKey } from "./entry.ts"
 import { type Mutations, NO_MUTATIONS } from "./mutations.ts"
 
 interface Spanned {
@@ -48,6 +48,19 @@ export interface SlotDone {
   readonly done: RangeSet
 }
 
+/** While records are dealt with without the ledger, too (R13). */
+export interface Away {
+  /** Offset of the note that began it; what it says was decided counts. */
+  readonly first: number
+  /** Offset of the newest such note. */
+  readonly last: number
+  readonly binding: string
+  /** What was decided for the group when it began. */
+  readonly slots: ReadonlyArray<SlotDone>
+  /** Members of the source's group that work by the ledger all the same. */
+  readonly members: ReadonlySet<string>
+}
+
 /** What a snapshot is made of: taken in one moment. */
 export interface Facts {
   readonly decidedBelow: number
@@ -62,6 +75,7 @@ export class LedgerTail {
   #next: number
   #readyAt = Infinity
   #lastStable = 0
+  #away: Away | null = null
   #lastProducer = -1
   #sinceSnapshot = { entries: 0, bytes: 0 }
 
@@ -82,6 +96,10 @@ export class LedgerTail {
   get open(): ReadonlyArray<OpenEntry> {
     return this.#open
   }
+  /** R13; null: all is dealt with by the ledger. In the first partition of the ledger only. */
+  get away(): Away | null {
+    return this.#away
+  }
   /** The partition's last stable offset, as last seen. */
   get lastStable(): number {
     return this.#lastStable
@@ -97,7 +115,8 @@ export class LedgerTail {
   /** Everything below is decided (R11 b). */
   get decidedBelow(): number {
     if (this.#mutations.pruneUndecided === true) return this.#next
-    return Math.min(this.#next, this.#open[0]?.offset ?? Infinity)
+    // R13: what is said of the time away is in no snapshot.
+    return Math.min(this.#next, this.#open[0]?.offset ?? Infinity, this.#away?.first ?? Infinity)
   }
   get facts(): Facts {
     return { decidedBelow: this.decidedBelow, slots: [...this.#done.values()] }
@@ -151,6 +170,10 @@ export class LedgerTail {
         this.#sinceSnapshot = { entries: 0, bytes: 0 }
         continue
       }
+      if (entry.kind !== "done") {
+        this.#note(offset, entry)
+        continue
+      }
       const { entries, bytes } = this.#sinceSnapshot
       this.#sinceSnapshot = { entries: entries + 1, bytes: bytes + size }
       this.#lastProducer = batch.producerId
@@ -162,6 +185,24 @@ export class LedgerTail {
         done: entry
       })
     }
+  }
+
+  /** R13. The first note of a time away counts for what was decided; a return that did not know of the newest is none. */
+  #note(offset: number, entry: NoteEntry): void {
+    const away = this.#away
+    if (entry.kind === "away") {
+      this.#away = away === null
+        ? {
+          first: offset,
+          last: offset,
+          binding: entry.binding,
+          slots: entry.slots,
+          members: new Set()
+        }
+        : { ...away, last: offset, binding: entry.binding }
+    } else if (away !== null && entry.kind === "member") {
+      this.#away = { ...away, members: new Set([...away.members, entry.id]) }
+    } else if (away !== null && entry.kind === "back" && entry.after === away.last) this.#away = null
   }
 
   #merge(slots: ReadonlyArray<SlotDone>): void {

@@ -3,8 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeEmbedded } from "../../../src/embedded/embedded.ts"
-import { adoptProgress, type Progress } from "../../../src/txn/ledger/adopt.ts"
+import { adoptProgress } from "../../../src/txn/ledger/adopt.ts"
 import { knownOf } from "../../../src/txn/ledger/positions.ts"
+import type { DecidedAt } from "../../../src/txn/ledger/regime.ts"
 import { openWorker } from "../../../src/txn/ledger/worker.ts"
 import { makeProducer } from "../../../src/txn/producer.ts"
 
@@ -16,10 +17,15 @@ const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return yield* Fiber.join(fiber)
   })
 
-const at = (below: number): Progress => ({ topic: "orders", topicId: "AAECAwQFBgcICQoLDA0ODw", partition: 0, below })
+const at = (below: number): DecidedAt => ({
+  topic: "orders",
+  topicId: "AAECAwQFBgcICQoLDA0ODw",
+  partition: 0,
+  ranges: [{ first: 0, last: below - 1 }]
+})
 
 /** Each start of a flow in turn: whether it adopts, and what is done then. */
-const starts = (partitions: number, ...progress: ReadonlyArray<ReadonlyArray<Progress>>) =>
+const starts = (partitions: number, ...progress: ReadonlyArray<ReadonlyArray<DecidedAt>>) =>
   Effect.scoped(Effect.gen(function*() {
     const source = yield* makeEmbedded({ clusterId: "source-cluster-000" })
     const target = yield* (yield* makeEmbedded({ clusterId: "target-cluster-000", seed: 2 })).cluster("worker")

@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { decodeEntry, encodeEntry, type LedgerEntry, type Slot, slotKey } from "../../../src/txn/ledger/entry.ts"
+import {
+  decodeEntry,
+  encodeEntry,
+  type LedgerEntry,
+  type Slot,
+  type SnapshotEntry,
+  slotKey
+} from "../../../src/txn/ledger/entry.ts"
 import { ledgerTopicName } from "../../../src/txn/ledger/ledgerTopic.ts"
 import { ProtocolError } from "../../../src/wire/bytes.ts"
 import { rangeSet } from "../../../src/wire/ranges.ts"
@@ -32,7 +39,14 @@ const entry: fc.Arbitrary<LedgerEntry> = fc.oneof(
     kind: fc.constant("snapshot" as const),
     decidedBelow: offset,
     slots: fc.array(fc.record({ slot, done: ranges }), { maxLength: 5 })
-  })
+  }),
+  fc.record({
+    kind: fc.constant("away" as const),
+    binding: text,
+    slots: fc.array(fc.record({ slot, done: ranges }), { maxLength: 5 })
+  }),
+  fc.record({ kind: fc.constant("back" as const), after: offset }),
+  fc.record({ kind: fc.constant("member" as const), id: text })
 )
 
 const refused = (bytes: Buffer): string => {
@@ -53,7 +67,7 @@ const DONE: LedgerEntry = {
   transactionVersion: 2,
   targets: [{ topic: "east.t", partition: 3, baseOffset: 128, sourceOffset: -1 }]
 }
-const SNAPSHOT: LedgerEntry = {
+const SNAPSHOT: SnapshotEntry = {
   kind: "snapshot",
   decidedBelow: 9_000,
   slots: [
@@ -69,8 +83,17 @@ const GOLDEN = {
     "01" + "06656173742e74" + "03" + "8101" + "00", // one target: "east.t", 3, 128, unknown
   snapshot: "0102" + "a846" + "02" + // below 9000, two slots
     "0163" + "01096f6c642d746f706963" + "00" + "010029" +
-    "0163" + "00000102030405060708090a0b0c0d0e0f" + "01" + "00"
+    "0163" + "00000102030405060708090a0b0c0d0e0f" + "01" + "00",
+  away: "0103" + "036b6970" + "01" + // "kip", one slot
+    "0163" + "01096f6c642d746f706963" + "00" + "010029",
+  back: "0104" + "8001", // the AWAY at 128
+  member: "0105" + "016d" // "m"
 }
+const NOTES = {
+  away: { kind: "away", binding: "kip", slots: SNAPSHOT.slots.slice(0, 1) },
+  back: { kind: "back", after: 128 },
+  member: { kind: "member", id: "m" }
+} as const
 
 describe("ledger entries", () => {
   it("come back as they were written, whatever they hold", () => {
@@ -84,6 +107,9 @@ describe("ledger entries", () => {
     assert.strictEqual(encodeEntry(SNAPSHOT).toString("hex"), GOLDEN.snapshot)
     assert.deepStrictEqual(decodeEntry(Buffer.from(GOLDEN.done, "hex")), DONE)
     assert.deepStrictEqual(decodeEntry(Buffer.from(GOLDEN.snapshot, "hex")), SNAPSHOT)
+    for (const [kind, note] of Object.entries(NOTES)) {
+      assert.strictEqual(encodeEntry(note).toString("hex"), GOLDEN[kind as keyof typeof NOTES])
+    }
   })
 
   it("of a newer version are refused, and the words say to upgrade", () => {
