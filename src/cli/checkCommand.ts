@@ -1,5 +1,6 @@
 /** `onceover check`: how a report of what would run reads on a terminal. */
 import type { CheckReport } from "../mirror/check.ts"
+import { rightSentence } from "../mirror/control/missingRights.ts"
 import { indented, table } from "./table.ts"
 
 type Flow = CheckReport["flows"][number]
@@ -12,6 +13,10 @@ const clusterRow = (cluster: Cluster): ReadonlyArray<string> => [
   Object.entries(cluster.features).map(([name, level]) => `${name}=${level}`).join(" ")
 ]
 
+const SHOWN = 20
+const shortened = (lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+  lines.length <= SHOWN ? lines : [...lines.slice(0, SHOWN), `and ${lines.length - SHOWN} more; --json has them all`]
+
 const flowText = (flow: Flow): string => {
   const g = flow.guarantee
   const verdict = !flow.enabled ? "is off" : flow.problems.length === 0 ? "would run" : "would not run"
@@ -21,6 +26,8 @@ const flowText = (flow: Flow): string => {
     ...g.reasons.map((reason) => `           ${reason}`),
     ...flow.problems.map((problem) => `problem    ${problem}`),
     ...flow.warnings.map((warning) => `warning    ${warning}`),
+    ...flow.rights.map((right) => `right      ${rightSentence(right)}`),
+    ...shortened(flow.changes).map((change) => `change     ${change}`),
     "",
     flow.topics.length === 0 ? "no topics match" : table(
       ["topic", "target topic", "partitions", ""],

@@ -7,7 +7,12 @@ import { prepareGroup } from "../share/groupSettings.ts"
 import type { Cluster } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
+import { checkControl } from "./checkControl.ts"
+import { makeControlLog } from "./control/controlLog.ts"
+import { isRemote } from "./control/identities.ts"
+import type { MissingRight } from "./control/missingRights.ts"
 import { groupRefusal, uncreatable, unreadable, unwritable } from "./control/rights.ts"
+import { placedTopics } from "./control/topicPass.ts"
 import { type MirroredTopic, selectTopics, settleDoubts } from "./control/topics.ts"
 import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, reasonsOf, refusalOf } from "./flowSetup.ts"
 import { buildChain } from "./transforms/build.ts"
@@ -34,6 +39,10 @@ export interface CheckedFlow {
     readonly reasons: ReadonlyArray<string>
   }
   readonly topics: ReadonlyArray<CheckedTopic>
+  /** Rights that features of the flow lack; it would run without them. */
+  readonly rights: ReadonlyArray<MissingRight>
+  /** What a run would change on the target beside topics: settings and rights. */
+  readonly changes: ReadonlyArray<string>
   readonly problems: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<string>
 }
@@ -131,15 +140,27 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
         problems.push(NO_SHARE_GROUPS)
       } else warnings.push(...(yield* shareWarnings(source, flow)))
     }
-    const { leftOut, topics } = yield* settleDoubts(
-      target,
-      selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow, clusters))
-    )
+    const naming = namingOf(config, flow, clusters)
+    const notes = yield* makeControlLog({ ...clusters, flow: flow.name, log: () => undefined, lookOnly: true })
+    const known = yield* notes.read
+    const selected = selectTopics(yield* source.retrying(source.allTopics), naming)
+    const { leftOut, topics: named } = yield* settleDoubts(target, selected, (topic) => isRemote(known, topic))
+    const topics: Array<MirroredTopic> = []
+    for (const { standing, topic } of yield* placedTopics({ target, notes, control: flow.control }, named)) {
+      if (standing.kind === "paused") warnings.push(standing.reason)
+      else topics.push({ ...topic, target: standing.target })
+      if (standing.kind === "recreated") warnings.push(standing.says)
+    }
     for (const { reason, topic } of leftOut) warnings.push(`topic ${topic} is not mirrored: ${reason}`)
     if (topics.length === 0) warnings.push("no topic of the source matches now")
     const there = topics.length === 0 ? new Map() : yield* target.retrying(target.topics(topics.map((t) => t.target)))
     warnings.push(...(yield* topicWarnings(clusters, flow, topics, (name) => there.has(name))))
+    const exists = (name: string): boolean => there.has(name)
+    const control = yield* checkControl({ config, flow, clusters, naming, notes, topics, exists })
+    warnings.push(...control.problems)
     return {
+      rights: control.rights,
+      changes: control.changes,
       guarantee: {
         wanted: choice.wanted,
         effective: choice.effective,
@@ -168,19 +189,22 @@ const checkFlow = (config: ResolvedConfig, flow: ResolvedFlow): Effect.Effect<Ch
   }
   const nothing = {
     guarantee: { wanted: flow.deliveryGuarantee, effective: null, binding: null, reasons: [] },
-    topics: []
+    topics: [],
+    rights: [],
+    changes: []
   }
   if (!flow.enabled) {
     return Effect.succeed({ ...head, ...nothing, problems, warnings: ["enabled is false: it would not run"] })
   }
-  const examined: Effect.Effect<Pick<CheckedFlow, "guarantee" | "topics">, never, Scope.Scope> = Effect.catch(
-    examine(config, flow, warnings, problems),
-    (error) =>
-      Effect.sync(() => {
-        problems.push(error.message)
-        return nothing
-      })
-  )
+  const examined: Effect.Effect<Pick<CheckedFlow, "guarantee" | "topics" | "rights" | "changes">, never, Scope.Scope> =
+    Effect.catch(
+      examine(config, flow, warnings, problems),
+      (error) =>
+        Effect.sync(() => {
+          problems.push(error.message)
+          return nothing
+        })
+    )
   return Effect.map(Effect.scoped(examined), (found) => ({ ...head, ...found, problems, warnings }))
 }
 

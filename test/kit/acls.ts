@@ -47,12 +47,54 @@ export const allow = (cluster: Bootstrap, user: string, rights: ReadonlyArray<Ri
 export const deny = (cluster: Bootstrap, user: string, rights: ReadonlyArray<Right>): Promise<void> =>
   change(cluster, (admin) => admin.createAcls({ creations: rights.map((right) => acl(user, right, "DENY")) }))
 
-/** Takes a DENY back. */
-export const undeny = (cluster: Bootstrap, user: string, rights: ReadonlyArray<Right>): Promise<void> =>
+const takeBack = (cluster: Bootstrap, user: string, rights: ReadonlyArray<Right>, permission: "ALLOW" | "DENY") =>
   change(cluster, (admin) =>
     admin.deleteAcls({
       filters: rights.map((right) => {
-        const { resourcePatternType, ...rest } = acl(user, right, "DENY")
+        const { resourcePatternType, ...rest } = acl(user, right, permission)
         return { ...rest, resourcePatternType }
       })
     }))
+
+/** Takes a DENY back. */
+export const undeny = (cluster: Bootstrap, user: string, rights: ReadonlyArray<Right>): Promise<void> =>
+  takeBack(cluster, user, rights, "DENY")
+
+/** Takes an ALLOW back. */
+export const revoke = (cluster: Bootstrap, user: string, rights: ReadonlyArray<Right>): Promise<void> =>
+  takeBack(cluster, user, rights, "ALLOW")
+
+const nameOf = (table: Readonly<Record<string, number | string>>, code: number): string =>
+  Object.entries(table).find(([, value]) => value === code)?.[0] ?? String(code)
+
+/** The rights on topics whose names `wanted` takes, sorted: "ALLOW alice READ LITERAL east.t". */
+export const topicRights = async (
+  cluster: Bootstrap,
+  wanted: (topic: string) => boolean
+): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  await change(cluster, async (admin) => {
+    const resources = await admin.describeAcls({
+      filter: {
+        resourceType: ResourceTypes.TOPIC,
+        resourceName: null,
+        resourcePatternType: ResourcePatternTypes.ANY,
+        principal: null,
+        host: null,
+        operation: AclOperations.ANY,
+        permissionType: AclPermissionTypes.ANY
+      }
+    })
+    for (const { acls, resourceName, resourcePatternType } of resources) {
+      if (!wanted(resourceName)) continue
+      for (const { operation, permissionType, principal } of acls) {
+        found.push(
+          `${nameOf(AclPermissionTypes, permissionType)} ${principal.replace(/^User:/, "")} ${
+            nameOf(AclOperations, operation)
+          } ${nameOf(ResourcePatternTypes, resourcePatternType)} ${resourceName}`
+        )
+      }
+    }
+  })
+  return found.toSorted()
+}

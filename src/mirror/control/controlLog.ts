@@ -43,6 +43,8 @@ export interface ControlLogOptions {
   readonly targetAdmin?: Cluster
   readonly flow: string
   readonly log: Log
+  /** Nothing is made: a topic that is not there has no notes. For looking only. */
+  readonly lookOnly?: boolean
 }
 
 export const controlTopicName = (flow: string): string => flowTopicName("__onceover_control_", flow)
@@ -190,6 +192,10 @@ class Keeper {
 
   get #refresh(): Effect.Effect<void, WireError> {
     return Effect.gen({ self: this }, function*() {
+      if (this.#options.lookOnly === true) {
+        const { target } = this.#options
+        if (!(yield* target.retrying(target.topics([this.#name]))).has(this.#name)) return
+      }
       const topic = yield* this.#topic
       if (topic.id !== this.#topicId || this.#next < 0) {
         // What is known of a topic that was deleted since is still true: it goes into the new one.

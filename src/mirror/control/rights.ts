@@ -22,7 +22,7 @@ const DESCRIBE_GROUPS = 5
 const NONE = 0
 const VALIDATE_TIMEOUT_MS = 30_000
 
-const allows = (operations: number, operation: number): boolean =>
+export const allows = (operations: number, operation: number): boolean =>
   operations === UNKNOWN || ((operations >> operation) & 1) === 1
 
 /** Why the group cannot be read with; null when it can. Also of a group that does not exist yet, and of any type. */

@@ -54,7 +54,7 @@ export interface TopicsFound {
   readonly onSource: ReadonlySet<string>
 }
 
-interface Placed {
+export interface Placed {
   readonly topic: MirroredTopic
   readonly standing: Standing
 }
@@ -65,8 +65,9 @@ const unnoted = (topics: ReadonlyArray<MirroredTopic>, notes: ReturnType<Control
   return topics.some((topic) => known.get(topic.source)?.has(topic.sourceId) !== true)
 }
 
-const placed = (
-  parts: TopicPassParts,
+/** Where each topic stands by its id. Asks, and changes nothing. */
+export const placedTopics = (
+  parts: Pick<TopicPassParts, "notes" | "target" | "control">,
   topics: ReadonlyArray<MirroredTopic>
 ): Effect.Effect<ReadonlyArray<Placed>, WireError> =>
   Effect.gen(function*() {
@@ -108,7 +109,7 @@ export const topicPass = Effect.fn("topicPass")(function*(
   const news = byName.doubtful.some(({ topic }) => !isRemote(known, topic.source))
   const before = news ? yield* parts.notes.read : known
   const selected = yield* settleDoubts(parts.target, byName, (topic) => isRemote(before, topic))
-  const found = yield* placed(parts, selected.topics)
+  const found = yield* placedTopics(parts, selected.topics)
   const goes = found.filter((one) => !waits(parts, one))
   const entries: Array<NoteEntry> = selected.remote.map(remoteNote)
   for (const { standing } of goes) {
