@@ -9,7 +9,7 @@ import { rangeSet } from "../../wire/ranges.ts"
 import { ZERO_UUID } from "../../wire/schema.ts"
 import type { Output } from "../copy.ts"
 import { encodeNote, type Note, type NotedSlot } from "./note.ts"
-import { exactRun, looseRun, type Run, Runs } from "./runs.ts"
+import { exactRun, openRun, type Run, Runs } from "./runs.ts"
 
 /** An output that is on the target. */
 export interface Written {
@@ -29,9 +29,6 @@ export const topicIdOf = (topic: string, topicId: string): string =>
 
 /** Without a time: the broker puts its own. */
 const NO_TIMESTAMP = -1n
-/** "Somewhere from there on", where a broker has not said where. */
-const FAR = 2 ** 40
-
 const runsOf = ({ offsets, recordCount }: Output, baseOffset: number): ReadonlyArray<Run> => {
   if (typeof offsets === "number") return [exactRun(offsets, recordCount, baseOffset)]
   const runs: Array<Run> = []
@@ -80,7 +77,7 @@ export const noteOf = (
     const least = ends.get(key) ?? 0
     if (baseOffset >= 0) ends.set(key, Math.max(least, baseOffset + output.recordCount))
     for (const run of runsOf(output, baseOffset)) {
-      place.runs.add(baseOffset >= 0 ? run : looseRun(run.source, run.count, least, least + FAR))
+      place.runs.add(baseOffset >= 0 ? run : openRun(run.source, run.count, least))
       slot.ranges.push({ first: run.source, last: run.source + run.count - 1 })
     }
   }

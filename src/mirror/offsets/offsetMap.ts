@@ -82,6 +82,7 @@ export class OffsetMap {
         ? add(slot.covered, only)
         : union(slot.covered, noted.covered)
       for (const { partition, runs, topic } of noted.places) {
+        if (runs.length === 0) continue
         const name = placeName(topic, partition)
         const place = slot.places.get(name) ?? { topic, partition, runs: new Runs() }
         slot.places.set(name, place)

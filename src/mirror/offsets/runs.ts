@@ -42,6 +42,15 @@ export const looseRun = (source: number, count: number, target: number, high: nu
   loose: true
 })
 
+/** How far an open run reaches: as far as anything does. */
+const FAR = 2 ** 40
+
+/** A run that is known to lie at `least` or behind it, and no more. */
+export const openRun = (source: number, count: number, least: number): Run =>
+  looseRun(source, count, least, least + FAR)
+
+const isOpen = (run: Run): boolean => run.high - run.target >= FAR
+
 export interface Place {
   readonly offset: number
   /** false: the true place may be higher. */
@@ -78,9 +87,9 @@ export class Runs {
   get all(): ReadonlyArray<Run> {
     return this.#runs
   }
-  /** Behind the highest target offset that is known; 0 when nothing is. */
+  /** Behind the highest target offset that is known to be taken; 0 when none is. */
   get targetEnd(): number {
-    return this.#runs.reduce((end, run) => Math.max(end, run.high + 1), 0)
+    return this.#runs.reduce((end, run) => Math.max(end, (isOpen(run) ? run.target : run.high) + 1), 0)
   }
 
   /** Index of the first run that ends behind `offset`. */
