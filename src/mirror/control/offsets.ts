@@ -82,6 +82,14 @@ export const startOffsets = (
 ): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
   source.retrying(listFrom(source, partitionsOf(topics), EARLIEST, false))
 
+/** The first offset whose record is not older than a time (milliseconds since 1970); -1: none is. */
+export const offsetsAtTime = (
+  source: Cluster,
+  topics: ReadonlyArray<MirroredTopic>,
+  timeMs: number
+): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
+  source.retrying(listFrom(source, partitionsOf(topics), timeMs, false))
+
 /** How far a group has come in one partition. */
 export interface Progress {
   /** Everything below is done. */
