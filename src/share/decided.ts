@@ -67,6 +67,20 @@ const told = ({ lag, partition, startOffset, topic, topicId }: ShareStart, end: 
   return { ...at, ranges, beyond: lag < 0 ? null : Math.max(0, end - startOffset - lag) }
 }
 
+/** For one partition. `end`: its high watermark, asked for before `at`. */
+export const decidedIn = (
+  cluster: Cluster,
+  groupId: string,
+  at: ShareStart,
+  end: number
+): Effect.Effect<Decided, WireError> =>
+  Effect.gen(function*() {
+    const known = told(at, end)
+    if (at.lag === 0) return known
+    const exact = yield* written(cluster, groupId, at)
+    return exact === null ? known : { ...known, ranges: exact, beyond: 0 }
+  })
+
 /**
  * For each partition the group has begun of the topics asked for. `ends`: by "topic-partition", high watermarks asked
  * for before this.
@@ -81,11 +95,9 @@ export const decidedOffsets = (
     const begun = (yield* shareStartOffsets(cluster, groupId)).filter((at) =>
       at.startOffset >= 0 && topics.has(at.topic)
     )
-    return yield* Effect.forEach(begun, (at) =>
-      Effect.gen(function*() {
-        const known = told(at, ends.get(`${at.topic}-${at.partition}`) ?? 0)
-        if (at.lag === 0) return known
-        const exact = yield* written(cluster, groupId, at)
-        return exact === null ? known : { ...known, ranges: exact, beyond: 0 }
-      }), { concurrency: 8 })
+    return yield* Effect.forEach(
+      begun,
+      (at) => decidedIn(cluster, groupId, at, ends.get(`${at.topic}-${at.partition}`) ?? 0),
+      { concurrency: 8 }
+    )
   })

@@ -3,9 +3,11 @@ import { Effect, type Scope } from "effect"
 import type { BindingStopped } from "../../txn/binding.ts"
 import { knownOf } from "../../txn/ledger/positions.ts"
 import { noteReader } from "../../txn/ledger/regime.ts"
+import { decidedIn } from "../../share/decided.ts"
 import { type ShareStart, shareStartOffsets } from "../../share/startOffsets.ts"
 import type { WireError } from "../../wire/errors.ts"
-import { bothEnds, nothingUndone } from "../control/ends.ts"
+import { rangeSet, union } from "../../wire/ranges.ts"
+import { bothEnds, type Ends, nothingUndone } from "../control/ends.ts"
 import { partitionName, startOffsets } from "../control/offsets.ts"
 import { beginWithLedger, type LedgerBeginOptions } from "../ledger/begin.ts"
 import type { HoleAt } from "./fetchHole.ts"
@@ -22,40 +24,56 @@ export interface FlowRepairOptions extends Omit<LedgerBeginOptions, "mode"> {
 const INTERVAL_MS = 30_000
 const MAX_BYTES = 4 * 1024 * 1024
 
-interface Dealt extends ShareStart {
-  /** All below is dealt with for the group. */
-  readonly below: number
-}
-
 /**
- * How far the group has come where it has begun. The start offset it tells lags behind what is decided; where
- * nothing is left to do below the last stable offset, all below that is decided.
+ * What the group has decided where it has begun. The start offset it tells lags behind; where nothing is left to do
+ * below the last stable offset, all below that is decided. Where something is left and the group has not moved since
+ * the look before, it may be that nobody can take it (a log may end in offsets without records) or that somebody holds
+ * it for long: then the coordinator is asked for what is decided offset by offset.
  */
-const dealtWith = (options: FlowRepairOptions): Effect.Effect<ReadonlyArray<Dealt>, WireError> =>
+const decidedBy = (
+  options: FlowRepairOptions,
+  seen: Map<string, string>,
+  start: ShareStart,
+  before: Ends,
+  after: Ends
+) =>
+  Effect.gen(function*() {
+    const name = partitionName(start.topic, start.partition)
+    const idle = nothingUndone(name, start.lag, before, after)
+    const below = Math.max(start.startOffset, idle ? before.stable.get(name) ?? 0 : 0)
+    const simple = rangeSet([{ first: 0, last: below - 1 }])
+    const high = before.high.get(name) ?? 0
+    const stand = `${start.topicId} ${start.startOffset} ${start.lag} ${high}`
+    const stands = seen.get(name) === stand
+    seen.set(name, stand)
+    if (idle || !stands || high - start.startOffset - start.lag <= 0) return simple
+    return union(simple, (yield* decidedIn(options.source, options.groupId, start, high)).ranges)
+  })
+
+const standings = (
+  options: FlowRepairOptions,
+  seen: Map<string, string>
+): Effect.Effect<ReadonlyArray<Standing>, WireError> =>
   Effect.gen(function*() {
     const topics = options.topics()
     const names = new Set(topics.map((topic) => topic.source))
     const ends = bothEnds(options.source, topics, options.readCommitted)
     const before = yield* ends
-    const starts = yield* shareStartOffsets(options.source, options.groupId)
+    const starts = (yield* shareStartOffsets(options.source, options.groupId)).filter((s) =>
+      names.has(s.topic) && s.startOffset >= 0
+    )
+    if (starts.length === 0) return []
     const after = yield* ends
-    return starts.filter((s) => names.has(s.topic) && s.startOffset >= 0).map((start) => {
-      const name = partitionName(start.topic, start.partition)
-      const end = nothingUndone(name, start.lag, before, after) ? before.stable.get(name) ?? 0 : 0
-      return { ...start, below: Math.max(end, start.startOffset) }
-    }).filter(({ below }) => below > 0)
-  })
-
-const standings = (options: FlowRepairOptions): Effect.Effect<ReadonlyArray<Standing>, WireError> =>
-  Effect.gen(function*() {
-    const begun = yield* dealtWith(options)
-    if (begun.length === 0) return []
-    const named = new Set(begun.map((s) => s.topic))
-    const logStarts = yield* startOffsets(options.source, options.topics().filter((topic) => named.has(topic.source)))
-    return begun.flatMap(({ below, partition, topic, topicId }) => {
+    const named = new Set(starts.map((s) => s.topic))
+    const logStarts = yield* startOffsets(options.source, topics.filter((topic) => named.has(topic.source)))
+    const all: Array<Standing> = []
+    for (const start of starts) {
+      const { partition, topic, topicId } = start
+      const decided = yield* decidedBy(options, seen, start, before, after)
       const logStart = logStarts.get(partitionName(topic, partition))
-      return logStart === undefined ? [] : [{ topic, topicId, partition, groupStart: below, logStart }]
-    })
+      if (logStart !== undefined && decided.length > 0) all.push({ topic, topicId, partition, decided, logStart })
+    }
+    return all
   })
 
 /** Call before the flow's first lane starts. */
@@ -64,6 +82,7 @@ export const makeFlowRepairs = (
 ): Effect.Effect<Repairs, WireError | BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
     const { ledger } = options
+    const seen = new Map<string, string>()
     const { inForce } = yield* beginWithLedger({ ...options, mode: "share" })
     const known = (at: HoleAt) =>
       Effect.gen(function*() {
@@ -80,7 +99,7 @@ export const makeFlowRepairs = (
       fromEarliest: options.fromEarliest,
       maxBytes: MAX_BYTES,
       intervalMs: options.intervalMs ?? INTERVAL_MS,
-      standings: Effect.flatMap(inForce, (alone) => alone ? standings(options) : Effect.succeed([])),
+      standings: Effect.flatMap(inForce, (alone) => alone ? standings(options, seen) : Effect.succeed([])),
       known,
       onRepaired: options.onRepaired,
       log: options.log

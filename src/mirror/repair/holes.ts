@@ -1,12 +1,12 @@
 /**
- * R12: which offsets the share group gave up although nobody mirrored them: below its start offset, not done, still
+ * R12: which offsets the share group gave up although nobody mirrored them: decided for it, not done, still
  * in the source's log. Pure.
  */
 import { intersect, type RangeSet, rangeSet, subtract, union } from "../../wire/ranges.ts"
 
 export interface HoleView {
-  /** The share partition's start offset, at most the true one; below 0: the group has not begun. */
-  readonly groupStart: number
+  /** What the group has decided: never more than it has; empty: it has not begun. */
+  readonly decided: RangeSet
   /** Where the source's log begins. */
   readonly logStart: number
   readonly done: RangeSet
@@ -28,15 +28,15 @@ const NONE: Holes = { missing: [], gone: [] }
 const between = (from: number, to: number): RangeSet => rangeSet([{ first: from, last: to - 1 }])
 
 export const holesOf = (view: HoleView): Holes => {
-  const { done, fromEarliest, groupStart, logStart, undecided } = view
+  const { decided, done, fromEarliest, logStart, undecided } = view
   const first = done[0]?.first
-  if (groupStart <= 0) return NONE
+  const end = (decided.at(-1)?.last ?? -1) + 1
   // Before the first done offset a group that did not begin at the start owes nothing, and nobody knows where it began.
   if (!fromEarliest && first === undefined) return NONE
-  const known = union(done, rangeSet(undecided.flat()))
+  const owed = subtract(decided, union(done, rangeSet(undecided.flat())))
   const from = fromEarliest ? logStart : Math.max(logStart, first ?? 0)
   return {
-    missing: subtract(between(from, groupStart), known),
-    gone: first === undefined ? [] : intersect(subtract(between(first, groupStart), known), between(0, logStart))
+    missing: intersect(owed, between(from, end)),
+    gone: first === undefined ? [] : intersect(intersect(owed, between(first, end)), between(0, logStart))
   }
 }

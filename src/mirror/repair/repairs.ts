@@ -9,7 +9,7 @@ import type { Known } from "../../txn/ledger/positions.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { Signal } from "../../txn/ledger/signal.ts"
-import { format, rangeSet, size } from "../../wire/ranges.ts"
+import { format, rangeSet, type RangeSet, size } from "../../wire/ranges.ts"
 import type { CopyUnit } from "../copy.ts"
 import type { Delivery, Settled, Settlement, Source } from "../delivery.ts"
 import type { LaneEvents } from "../laneEvents.ts"
@@ -18,7 +18,8 @@ import { holesOf } from "./holes.ts"
 
 /** A partition of the source as the share group and the log have it now. */
 export interface Standing extends HoleAt {
-  readonly groupStart: number
+  /** What the group has decided, or less. */
+  readonly decided: RangeSet
   readonly logStart: number
 }
 
@@ -112,11 +113,11 @@ class Repairing implements Repairs {
   #look(standing: Standing): Effect.Effect<boolean, WireError | BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const { fromEarliest, known, log } = this.#options
-      const { groupStart, logStart, ...at } = standing
+      const { decided, logStart, ...at } = standing
       if (this.#under.has(keyOf(at))) return false
-      const knows = groupStart <= 0 ? null : yield* known(at)
+      const knows = decided.length === 0 ? null : yield* known(at)
       if (knows === null) return true
-      const { missing, gone } = holesOf({ groupStart, logStart, fromEarliest, ...knows })
+      const { missing, gone } = holesOf({ decided, logStart, fromEarliest, ...knows })
       const words = format(gone)
       if (words !== "" && this.#told.get(keyOf(at)) !== words) {
         this.#told.set(keyOf(at), words)
@@ -135,7 +136,7 @@ class Repairing implements Repairs {
         return false
       }
       // What another lane's open transaction holds may yet be given back.
-      return holesOf({ groupStart, logStart, fromEarliest, done: knows.done, undecided: [] }).missing.length === 0
+      return holesOf({ decided, logStart, fromEarliest, done: knows.done, undecided: [] }).missing.length === 0
     })
   }
 

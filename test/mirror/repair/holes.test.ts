@@ -3,7 +3,7 @@ import * as fc from "fast-check"
 import { holesOf } from "../../../src/mirror/repair/holes.ts"
 import { contains, rangeSet } from "../../../src/wire/ranges.ts"
 
-const view = { groupStart: 100, logStart: 0, done: [], undecided: [], fromEarliest: true }
+const view = { decided: [{ first: 0, last: 99 }], logStart: 0, done: [], undecided: [], fromEarliest: true }
 
 describe("what a share group gave up", () => {
   it("is what lies below its start and is not done", () => {
@@ -12,7 +12,7 @@ describe("what a share group gave up", () => {
   })
 
   it("is nothing while the group has not begun", () => {
-    assert.deepStrictEqual(holesOf({ ...view, groupStart: -1 }), { missing: [], gone: [] })
+    assert.deepStrictEqual(holesOf({ ...view, decided: [] }), { missing: [], gone: [] })
   })
 
   it("is not what an open transaction holds", () => {
@@ -39,22 +39,30 @@ describe("what a share group gave up", () => {
     assert.deepStrictEqual(holesOf({ ...view, fromEarliest: false }).missing, [])
   })
 
+  it("is also what the group gave up beyond what it still holds", () => {
+    const decided = [{ first: 0, last: 9 }, { first: 20, last: 29 }]
+    assert.deepStrictEqual(holesOf({ ...view, decided, done: [{ first: 0, last: 24 }] }).missing, [{
+      first: 25,
+      last: 29
+    }])
+  })
+
   it("agrees, offset by offset, with the rule", () => {
     const ranges = fc.array(fc.record({ first: fc.nat(60), size: fc.nat(8) }), { maxLength: 5 }).map((list) =>
       rangeSet(list.map(({ first, size }) => ({ first, last: first + size })))
     )
     fc.assert(
       fc.property(
-        fc.integer({ min: -1, max: 70 }),
+        ranges,
         fc.nat(70),
         ranges,
         ranges,
         fc.boolean(),
-        (groupStart, logStart, done, open, fromEarliest) => {
-          const { gone, missing } = holesOf({ groupStart, logStart, done, undecided: [open], fromEarliest })
+        (decided, logStart, done, open, fromEarliest) => {
+          const { gone, missing } = holesOf({ decided, logStart, done, undecided: [open], fromEarliest })
           const first = done[0]?.first ?? Infinity
           for (let offset = 0; offset < 80; offset++) {
-            const owed = offset < groupStart && !contains(done, offset) && !contains(open, offset)
+            const owed = contains(decided, offset) && !contains(done, offset) && !contains(open, offset)
             assert.strictEqual(
               contains(missing, offset),
               owed && offset >= logStart && (fromEarliest || offset >= first),
