@@ -155,6 +155,24 @@ describe("where reading starts", () => {
       assert.deepInclude((yield* viewOf(w, "t-0"))?.problem, { _tag: "GapError", kind: "recreated", from: 3, to: 0 })
     }))
 
+  it.effect("a topic made anew is read from its beginning where that is wanted, while every other gap still stops", () =>
+    Effect.gen(function*() {
+      const w = yield* world(
+        { topics: { t: 2 } },
+        { onTopicRecreated: "continue" },
+        (group) => {
+          committed(group, 3, `topic.id=${Buffer.alloc(16, 99).toString("base64url")}`)
+          committed(group, 9, "", 1)
+        }
+      )
+      w.cluster.append("t", 0, numbers(0, 5))
+      w.cluster.append("t", 1, numbers(0, 5))
+      yield* w.group.assign(at(0), at(1))
+      yield* reads(w, "t-0", 5)
+      assert.deepStrictEqual(w.seen.get("t-0"), numbers(0, 5))
+      assert.deepInclude((yield* viewOf(w, "t-1"))?.problem, { _tag: "GapError", kind: "beyond" })
+    }))
+
   it.effect("latest: a partition that was added while nobody ran is read from its beginning", () =>
     Effect.gen(function*() {
       const latest = { settings: { "bootstrap.servers": "fake:1", "auto.offset.reset": "latest" } }
