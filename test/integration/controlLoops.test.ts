@@ -1,0 +1,105 @@
+/** Two clusters that mirror to each other, with names kept and with prefixes, at the same time: every record once on each side, and then nothing moves. */
+import { assert, describe, it } from "vitest"
+import { createTopics, deleteTopics, endOffsets, listTopics } from "../kit/admin.ts"
+import { type AuditRecord, identityOf, readTopics } from "../kit/auditor.ts"
+import { load, makeRecords } from "../kit/loader.ts"
+import { startOnceover } from "../kit/onceover.ts"
+import { sharedClusters, unique } from "../kit/shared.ts"
+import { until } from "../kit/until.ts"
+
+const { source: east, target: west } = sharedClusters()
+const HEADER = "onceover-provenance"
+
+const provenance = (record: AuditRecord): string | null =>
+  record.headers.find(([name]) => name === HEADER)?.[1]?.toString() ?? null
+const sum = (offsets: ReadonlyArray<number>): number => offsets.reduce((all, one) => all + one, 0)
+
+describe("active/active", () => {
+  it("stands still with names kept and with prefixes; a local topic whose name looks remote is mirrored", async () => {
+    const [kept, plain, local] = [unique("kept"), unique("plain"), `west.${unique("local")}`]
+    await createTopics(east, [{ topic: kept }, { topic: plain }, { topic: local }])
+    await createTopics(west, [{ topic: kept }, { topic: plain }])
+    for (const [cluster, name] of [[east, "e"], [west, "w"]] as const) {
+      await load(cluster, makeRecords({ topic: kept, count: 20, prefix: `kept-${name}` }))
+      await load(cluster, makeRecords({ topic: plain, count: 20, prefix: `plain-${name}` }))
+    }
+    await load(east, makeRecords({ topic: local, count: 20, prefix: "local" }))
+    const flow = (from: string, to: string, more: Readonly<Record<string, unknown>>) => ({
+      source: from,
+      target: to,
+      "group.id": unique("loop"),
+      "tasks.max": 1,
+      "refresh.topics.interval.seconds": 1,
+      ...more
+    })
+    const keep = (from: string, to: string) =>
+      flow(from, to, { name: unique(`keep-${from}`), topics: [kept], "replication.policy": "identity" })
+    const prefix = (from: string, to: string) =>
+      flow(from, to, { name: unique(`prefix-${from}`), topics: [`(.*\\.)?${plain}`, local.replace(".", "\\.")] })
+    const mirror = await startOnceover({
+      config: {
+        clusters: { east: { "bootstrap.servers": east.bootstrap }, west: { "bootstrap.servers": west.bootstrap } },
+        flows: [keep("east", "west"), keep("west", "east"), prefix("east", "west"), prefix("west", "east")]
+      }
+    })
+    try {
+      const ids = async (cluster: typeof east, topic: string) =>
+        (await listTopics(cluster)).has(topic) ? (await readTopics(cluster, [topic])).map(identityOf).toSorted() : []
+      const places = [
+        [east, kept, 40],
+        [west, kept, 40],
+        [west, `east.${plain}`, 20],
+        [east, `west.${plain}`, 20],
+        [west, `east.${local}`, 20]
+      ] as const
+      for (const [cluster, topic, count] of places) {
+        await until(async () => (await ids(cluster, topic)).length >= count, {
+          timeoutMs: 60_000,
+          what: () => `${count} records in ${topic}; the log ends with\n${mirror.output().slice(-3_000)}`
+        })
+      }
+      // Each flow has read what the others wrote: then nothing may come of it.
+      await until(async () =>
+        (await mirror.metrics()).get("onceover_loops_prevented_total")
+          ?.reduce((all, { value }) => all + value, 0) === 40, {
+        timeoutMs: 60_000,
+        what: "both sides' copies to be seen"
+      })
+      const ends = async () => {
+        const all: Array<number> = []
+        for (const [cluster, topic] of places) all.push(sum(await endOffsets(cluster, topic)))
+        return all
+      }
+      const before = await ends()
+      // A round trip through each flow: were copies sent back, they would be there before these.
+      await load(east, makeRecords({ topic: kept, count: 1, prefix: "last-e" }))
+      await load(west, makeRecords({ topic: kept, count: 1, prefix: "last-w" }))
+      await until(
+        async () => (await ids(west, kept)).includes("last-e:0") && (await ids(east, kept)).includes("last-w:0"),
+        {
+          timeoutMs: 60_000,
+          what: "the last records"
+        }
+      )
+      for (const [cluster, topic, count] of places) {
+        const found = await ids(cluster, topic)
+        assert.strictEqual(found.length, topic === kept ? count + 2 : count, topic)
+        assert.strictEqual(new Set(found).size, found.length, `${topic} holds a record twice`)
+      }
+      const grown = (await ends()).map((end, n) => end - (before[n] ?? 0))
+      assert.deepStrictEqual(grown.slice(2), [0, 0, 0], "nothing but the two topics with new records has grown")
+      const names = [...(await listTopics(east)).keys(), ...(await listTopics(west)).keys()]
+      const rounds = names.filter((name) => name.includes("east.west.") || (name.includes("west.east.")))
+      assert.deepStrictEqual(rounds.filter((name) => name !== `east.${local}`), [])
+      for (const record of await readTopics(west, [kept])) {
+        const from = identityOf(record).includes("-e") ? east.clusterId : null
+        assert.strictEqual(provenance(record), from)
+      }
+      const passed = await readTopics(west, [`east.${plain}`])
+      assert.isTrue(passed.every((record) => record.headers.every(([name]) => name !== HEADER)))
+    } finally {
+      await mirror.dispose()
+      await deleteTopics(east, [local])
+    }
+  })
+})
