@@ -2,6 +2,7 @@
 # Brings everything that the program, its tests and its demo need into this folder (.tools, node_modules). Wants a
 # shell, npm, a JDK (17 or newer) and Maven. Each step is skipped when done; what is done needs no network. Safe to
 # run twice at once, as root or not. Installs system packages only for building the native add-on, and says so.
+# --without-kafka: leaves out Kafka's brokers, and with them Java and Maven.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 cd "$root"
@@ -203,4 +204,4 @@ choose_node
 say Node "$(node --version), $node_bin"
 packages
 native_addon
-kafka
+[ "${1:-}" = --without-kafka ] || kafka

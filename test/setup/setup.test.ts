@@ -63,9 +63,14 @@ const project = (): string => {
   return folder
 }
 
-const setup = (folder: string, real: ReadonlyArray<string>, made: Readonly<Record<string, string>>) => {
+const setup = (
+  folder: string,
+  real: ReadonlyArray<string>,
+  made: Readonly<Record<string, string>>,
+  ...args: ReadonlyArray<string>
+) => {
   const bin = commands(folder, [...tools, ...real], made)
-  const { status, stderr, stdout } = spawnSync("/bin/sh", [join(folder, "scripts/setup.sh")], {
+  const { status, stderr, stdout } = spawnSync("/bin/sh", [join(folder, "scripts/setup.sh"), ...args], {
     env: { PATH: bin, HOME: folder },
     encoding: "utf8",
     timeout: 60_000
@@ -133,6 +138,15 @@ describe("the setup says in one sentence what to do", () => {
       const { code, lines } = setup(folder, [], { node, npm })
       assert.deepStrictEqual([code, lines.length], [1, 1])
       assert.match(lines[0] ?? "", /Java is missing: install a JDK, 17 or newer/)
+    })
+  )
+
+  it(
+    "but wants no Java for the embedded cluster",
+    withProject((folder) => {
+      const { code, out } = setup(folder, [], { node, npm }, "--without-kafka")
+      assert.strictEqual(code, 0)
+      assert.notMatch(out, /Kafka|Java/)
     })
   )
 
