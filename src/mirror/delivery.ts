@@ -76,7 +76,7 @@ export interface Source<E> {
    * answered. Consumer mode: the position moves over what is settled without a hole, and is committed.
    */
   readonly settle: (delivery: Delivery, settlements: ReadonlyArray<Settlement>) => Effect.Effect<Settled, E>
-  /** Consumer mode: no more deliveries of this partition until `resume`. Share mode: does nothing (order is free). */
+  /** No more deliveries of this partition until `resume`. Share mode: what is held of it keeps its locks. */
   readonly pause: (topic: string, partition: number) => Effect.Effect<void>
   readonly resume: (topic: string, partition: number) => Effect.Effect<void>
   /** Changes what is subscribed to, without disturbing partitions that stay. */

@@ -17,6 +17,7 @@ import type { FlowStopped } from "./errors.ts"
 import {
   hold,
   holdUndecided,
+  isFull,
   type LaneContext,
   type LaneParts,
   makeContext,
@@ -137,7 +138,7 @@ export const runLane = <E>(parts: LaneParts<E>): Effect.Effect<void, E | LaneErr
     yield* parts.binding.start
     const loop = Effect.gen(function*() {
       while (!parts.stopping()) {
-        if (lane.pending.size === 0 || parts.source.pollsWhileHolding) {
+        if (lane.pending.size === 0 || (parts.source.pollsWhileHolding && !isFull(lane))) {
           const deliveries = yield* parts.source.poll
           if (deliveries.length > 0) yield* round(lane, deliveries)
         } else yield* Effect.sleep("100 millis")

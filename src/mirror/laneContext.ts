@@ -6,6 +6,7 @@ import type { WireError } from "../wire/errors.ts"
 import { nowMs } from "../wire/retry.ts"
 import type { CopyRules, CopyUnit, Output } from "./copy.ts"
 import type { Delivery, Settlement, Source } from "./delivery.ts"
+import { compacted, HELD_BYTES, heldBytes } from "./holding.ts"
 import type { LaneEvents } from "./laneEvents.ts"
 import type { LaneNotes } from "./offsets/laneNotes.ts"
 import { type Pending, PendingWork } from "./pending.ts"
@@ -92,6 +93,16 @@ export const unitSettlements = (unit: CopyUnit, rejected: ReadonlyArray<OffsetRa
   ]
 }
 
+/** Where order is kept a partition waits at once; else when a lane holds so much that more would only be memory. */
+const pause = <E>(lane: LaneContext<E>, { partition, topic }: Delivery) =>
+  lane.ordered || heldBytes(lane.pending.items()) > HELD_BYTES
+    ? lane.parts.source.pause(topic, partition)
+    : Effect.void
+
+/** Share mode: nothing more can be taken, whatever the partition. What is held is tried again meanwhile. */
+export const isFull = <E>(lane: LaneContext<E>): boolean =>
+  !lane.ordered && lane.pending.size > 0 && heldBytes(lane.pending.items()) > 2 * HELD_BYTES
+
 /** Keeps work that cannot be finished now; its partition waits where order is kept. */
 export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
   Effect.gen(function*() {
@@ -99,9 +110,9 @@ export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
       lane.retryDelayMs = RETRY_FLOOR_MS
       lane.retryAtMs = (yield* nowMs) + RETRY_FLOOR_MS
     }
-    lane.pending.add(item)
+    lane.pending.add(compacted(item))
     lane.parts.events.blocked(item.delivery, lane.pending.reasonOf(item.delivery) ?? item.reason)
-    yield* lane.parts.source.pause(item.delivery.topic, item.delivery.partition)
+    yield* pause(lane, item.delivery)
   })
 
 /** Keeps records that another lane's open transaction holds: its end is near, so it is no block yet. */
@@ -109,6 +120,6 @@ export const holdUndecided = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
     const soon = (yield* nowMs) + UNDECIDED_RETRY_MS
     lane.retryAtMs = lane.pending.size === 0 ? soon : Math.min(lane.retryAtMs, soon)
-    lane.pending.add({ kind: "copy", delivery, reason: UNDECIDED })
-    yield* lane.parts.source.pause(delivery.topic, delivery.partition)
+    lane.pending.add(compacted({ kind: "copy", delivery, reason: UNDECIDED }))
+    yield* pause(lane, delivery)
   })

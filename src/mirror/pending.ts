@@ -116,6 +116,11 @@ export class PendingWork {
     return this.#byPartition.size
   }
 
+  /** All of it. */
+  items(): Iterable<Pending> {
+    return [...this.#byPartition.values()].flat()
+  }
+
   partitions(): ReadonlyArray<ReadonlyArray<Pending>> {
     return [...this.#byPartition.values()]
   }

@@ -31,13 +31,15 @@ export type Step =
 
 /** Those of the wanted partitions that are not left out for now, and when the next of them comes back. */
 export const readyPartitions = (
+  core: ShareCore,
   link: BrokerLink,
   nowMs: number
 ): { readonly ready: ReadonlyMap<string, TopicIdPartition>; readonly nextMs: number } => {
-  if (link.paused.size === 0) return { ready: link.wanted, nextMs: Infinity }
+  if (link.paused.size === 0 && core.resting.size === 0) return { ready: link.wanted, nextMs: Infinity }
   const ready = new Map<string, TopicIdPartition>()
   let nextMs = Infinity
   for (const [key, partition] of link.wanted) {
+    if (core.resting.has(`${core.topicName(partition.topicId)}-${partition.partition}`)) continue
     const pause = link.paused.get(key)
     if (pause !== undefined && pause.untilMs > nowMs) nextMs = Math.min(nextMs, pause.untilMs)
     else ready.set(key, partition)
@@ -60,7 +62,7 @@ export const nextStep = (core: ShareCore, link: BrokerLink, nowMs: number): Step
   if (link.retryAtMs > nowMs) return { kind: "wait", untilMs: link.retryAtMs }
   const renewals = link.renewing === false ? [] : link.book.renewals(nowMs)
   if (renewals.length > 0) return { kind: "renew", holds: renewals }
-  const { ready, nextMs } = readyPartitions(link, nowMs)
+  const { ready, nextMs } = readyPartitions(core, link, nowMs)
   if (core.demand !== null && !link.waiting && ready.size > 0 && core.failure === null) {
     return { kind: "fetch", demand: core.demand, wanted: ready }
   }

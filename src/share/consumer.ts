@@ -63,6 +63,8 @@ export interface ShareConsumer {
   readonly acknowledge: (acquired: Acquired, parts: ReadonlyArray<AckPart>) => Effect.Effect<ReadonlyArray<AckResult>>
   /** Stop holding these without an acknowledgement: a transaction has decided them. Locks are no longer renewed. */
   readonly forget: (acquired: Acquired, ranges: ReadonlyArray<OffsetRange>) => Effect.Effect<void>
+  /** Whether a partition is left out of fetches although it is assigned. What is held of it stays, and is renewed. */
+  readonly rest: (topic: string, partition: number, resting: boolean) => Effect.Effect<void>
   /** RELEASE for all that is held, acknowledged by the brokers; bounded by `closeTimeoutMs`. */
   readonly releaseAll: Effect.Effect<void>
   /** All that is held, delivered or not. */
@@ -150,6 +152,12 @@ const consumerOf = (core: ShareCore, mode: "explicit" | "implicit"): ShareConsum
       )),
     acknowledge: (acquired, parts) => acknowledge(core, acquired, parts),
     forget: (acquired, ranges) => Effect.sync(() => holdOf(acquired).forget(rangeSet(ranges))),
+    rest: (topic, partition, resting) =>
+      Effect.sync(() => {
+        const name = `${topic}-${partition}`
+        if (resting) core.resting.add(name)
+        else if (core.resting.delete(name)) core.wakeAll()
+      }),
     releaseAll: releaseAll(core),
     holding: () => [...core.links.values()].flatMap((link) => [...link.book.holds])
   }

@@ -129,6 +129,8 @@ export class ShareCore {
   assignment: ReadonlyMap<string, ReadonlyArray<number>> = new Map()
   readonly topicNames = new Map<string, string>()
   readonly links = new Map<number, BrokerLink>()
+  /** Partitions ("orders-0") that are not fetched although they are assigned. */
+  readonly resting = new Set<string>()
   demand: Demand | null = null
   readonly arrivals: Array<Hold> = []
   readonly arrived: Latch.Latch = Latch.makeUnsafe(false)

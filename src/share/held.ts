@@ -27,6 +27,8 @@ export interface Acquired {
   readonly ranges: ReadonlyArray<AcquiredRange>
   /** Record batches as the broker has them: they may hold offsets that are not ours, and end in a cut batch. */
   readonly records: Buffer
+  /** Lets go of the bytes; what is held of the locks stays. */
+  readonly dropRecords: () => void
   readonly broker: number
   /** When the answer was here, by the wall clock of this process: for ages, never for the lock. */
   readonly acquiredAtMs: number
@@ -41,12 +43,14 @@ export interface Acquired {
   readonly held: RangeSet
 }
 
+const NOTHING = Buffer.alloc(0)
+
 export class Hold implements Acquired {
   readonly topic: string
   readonly topicId: string
   readonly partition: number
   readonly ranges: ReadonlyArray<AcquiredRange>
-  readonly records: Buffer
+  records: Buffer
   readonly broker: number
   readonly acquiredAtMs: number
   readonly lockTimeoutMs: number
@@ -86,6 +90,9 @@ export class Hold implements Acquired {
     this.lockEndsAtMs = of.requestedAtMs + of.lockTimeoutMs
   }
 
+  readonly dropRecords = (): void => {
+    this.records = NOTHING
+  }
   get lost(): boolean {
     return this.lostWhy !== null
   }

@@ -20,6 +20,8 @@ export interface World {
   readonly parts: LaneParts<never>
   /** Polls that found nothing since the last that found something. */
   idle: number
+  /** Deliveries that were given out. */
+  polled: number
   stop: boolean
 }
 
@@ -117,6 +119,7 @@ const source = (world: World, options: WorldOptions): Source<never> => {
       const next = left.shift()
       if (next !== undefined) {
         world.idle = 0
+        world.polled++
         return Effect.succeed(next)
       }
       world.idle++
@@ -153,7 +156,7 @@ export const makeWorld = (options: WorldOptions): World => {
     deadLettered: nothing,
     skipped: (_, offset) => void world.log.push(`skipped ${offset}`)
   }
-  const world: World = { log: [], target: [], stalls: [], idle: 0, stop: false, parts: null as never }
+  const world: World = { log: [], target: [], stalls: [], idle: 0, polled: 0, stop: false, parts: null as never }
   const chain: TransformChain | null = options.transforms === undefined ? null : makeChain(options.transforms)
   const parts: LaneParts<never> = {
     source: source(world, options),

@@ -100,6 +100,35 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
       assert.match(world.stalls[0] ?? "", /cannot be read either: .*checksum/)
     }))
 
+  it.effect("of a partition that takes nothing so much is held and no more: then it is not fetched, and in the end nothing", () =>
+    Effect.gen(function*() {
+      const megabytes = (offset: number) =>
+        delivery([[offset, offset]], [storedBatch([rec(offset, "x".repeat(5_000_000))])])
+      const deliveries = Array.from({ length: 200 }, (_, n) => [megabytes(n)])
+      const world = makeWorld({ deliveries, refuses: () => "partition" })
+      yield* run(world, 60)
+      const pauses = world.log.filter((line) => line === "pause orders-0").length
+      assert.isAbove(pauses, 0)
+      // The fake gives more of the partition all the same, as others would be given.
+      assert.isBelow(world.polled, 30)
+    }))
+
+  it.effect("a small part of a large answer that is held does not hold the answer", () =>
+    Effect.gen(function*() {
+      const value = (n: number) => n === 0 ? "no" : "x".repeat(100_000)
+      const answer = (from: number) =>
+        delivery(
+          [[from, from + 50]],
+          Array.from({ length: 51 }, (_, n) => storedBatch([rec(from + n, value(n))]))
+        )
+      const deliveries = Array.from({ length: 40 }, (_, n) => [answer(n * 51)])
+      const world = makeWorld({ deliveries, refuses: (values) => (values.includes("no") ? "records" : null) })
+      yield* run(world, 60)
+      assert.strictEqual(world.polled, 40)
+      assert.notInclude(world.log, "pause orders-0")
+      assert.lengthOf(world.target, 40 * 50)
+    }))
+
   it.effect("near the delivery limit it holds and tries again itself: the group would give the record up", () =>
     Effect.gen(function*() {
       const world = makeWorld({

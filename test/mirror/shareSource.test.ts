@@ -110,4 +110,17 @@ describe("a share group as a source", () => {
       assert.isUndefined(delivery.unreadable)
       assert.lengthOf(delivery.batches, 1)
     }))))
+
+  it.effect("a partition that is paused is not fetched, keeps its locks, and goes on when resumed", () =>
+    passing(Effect.scoped(Effect.gen(function*() {
+      const { fake, source } = yield* bench(150)
+      const first = yield* one(source)
+      yield* source.pause(TOPIC, 0)
+      for (let n = 0; n < 10; n++) assert.deepStrictEqual(yield* source.poll, [])
+      assert.isAtLeast(fake.renewals, 3)
+      yield* source.resume(TOPIC, 0)
+      const second = yield* one(source)
+      assert.deepStrictEqual([first, second].map(({ ranges }) => ranges[0]?.first), [0, 100])
+      assert.deepStrictEqual((yield* source.settle(first, acceptAll(first))).confirmed, 100)
+    }))))
 })

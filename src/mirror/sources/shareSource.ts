@@ -48,6 +48,7 @@ const batchesOf = ({ ranges, records }: Acquired): ReadonlyArray<BatchView> | st
 /** Control batches hold no records: their offsets are acknowledged as gaps (copy.ts does, for offsets without a data batch). */
 const toDelivery = (acquired: Acquired): Delivery => {
   const found = batchesOf(acquired)
+  acquired.dropRecords()
   const readable = typeof found !== "string"
   return {
     topic: acquired.topic,
@@ -141,8 +142,8 @@ export const makeShareSource = (
           return { ...settled, confirmed: settled.confirmed + accepted }
         })
       },
-      pause: () => Effect.void,
-      resume: () => Effect.void,
+      pause: (topic, partition) => consumer.rest(topic, partition, true),
+      resume: (topic, partition) => consumer.rest(topic, partition, false),
       subscribe: consumer.subscribe,
       forget: (delivery, ranges) => consumer.forget(delivery.token as Acquired, ranges),
       member: () => ({ groupId: consumer.groupId, memberId: consumer.memberId, memberEpoch: consumer.memberEpoch() }),
