@@ -1,5 +1,5 @@
 /**
- * The command line as a value. On node:util's parseArgs: three commands need no library, and every error is one
+ * The command line as a value. On node:util's parseArgs: a handful of commands needs no library, and every error is one
  * line of ours.
  *
  * Guarantee: total; whatever is not a command line of ours is a UsageError (exit code 2) that names what is allowed.
@@ -7,14 +7,20 @@
 import { Schema } from "effect"
 import { parseArgs } from "node:util"
 import { nearest } from "../config/nearest.ts"
+import type { VerifyOptions } from "../mirror/verify/options.ts"
 import { COMMANDS, type CommandName, type OptionInfo } from "./commands.ts"
+import { type OffsetsLine, parseOffsets } from "./offsetsLine.ts"
+import { verifyOptions } from "./verifyArguments.ts"
 
 export type CommandLine =
   | { readonly command: "help"; readonly of: CommandName | null }
   | { readonly command: "version" }
   | { readonly command: "run"; readonly file: string; readonly untilCaughtUp: boolean }
   | { readonly command: "check"; readonly file: string; readonly json: boolean }
-  | { readonly command: "status"; readonly url: URL; readonly json: boolean }
+  | OffsetsLine
+  | { readonly command: "status"; readonly url: URL; readonly json: boolean; readonly watch: boolean }
+  | { readonly command: "verify"; readonly file: string; readonly options: VerifyOptions; readonly json: boolean }
+  | { readonly command: "import-mm2"; readonly file: string; readonly out: string | null }
 
 export class UsageError extends Schema.TaggedError<UsageError>()("UsageError", { what: Schema.String }) {
   override get message(): string {
@@ -54,16 +60,29 @@ const build = (
     const url = parseUrl(text)
     return url === null
       ? usage(`--url is "${text}"; allowed: http://HOST:PORT`)
-      : { command, url, json: values["json"] === true }
+      : { command, url, json: values["json"] === true, watch: values["watch"] === true }
+  }
+  if (command === "offsets") {
+    const line = parseOffsets(values, words)
+    return typeof line === "string" ? usage(line) : line
   }
   const [file, extra] = words
   if (file === undefined || file === "") {
     return usage(`${command} needs the path of a configuration file: onceover ${command} FILE`)
   }
   if (extra !== undefined) return usage(`${command} takes one configuration file, but got "${extra}" too`)
-  return command === "run"
-    ? { command, file, untilCaughtUp: values["until-caught-up"] === true }
-    : { command, file, json: values["json"] === true }
+  switch (command) {
+    case "run":
+      return { command, file, untilCaughtUp: values["until-caught-up"] === true }
+    case "check":
+      return { command, file, json: values["json"] === true }
+    case "import-mm2":
+      return { command, file, out: typeof values["out"] === "string" ? values["out"] : null }
+    case "verify": {
+      const options = verifyOptions(values)
+      return typeof options === "string" ? usage(options) : { command, file, options, json: values["json"] === true }
+    }
+  }
 }
 
 interface Token {

@@ -29,10 +29,48 @@ export const COMMANDS = {
     text: "connect and say what would run, with which guarantee and why; change nothing",
     options: { json: JSON_OPTION }
   },
+  verify: {
+    argument: "FILE",
+    text: "compare source and target by content, partition by partition; name what is lost, doubled or altered",
+    options: {
+      flow: { value: "NAME", text: "this flow only" },
+      topics: { value: "RE", text: "source topics that match this regular expression in whole" },
+      from: { value: "AT", text: "from an offset of the source, or a time (2026-01-31T12:00:00Z)" },
+      to: { value: "AT", text: "up to an offset of the source, or a time; not included" },
+      sample: { value: "N", text: "only N partitions of each topic, chosen by chance" },
+      json: JSON_OPTION
+    }
+  },
+  offsets: {
+    argument: "list|translate FILE",
+    text: "say where offsets of the source are on the target, of groups or of one position",
+    options: {
+      group: { value: "GROUP", text: "the group; list shows all without it" },
+      topic: { value: "TOPIC", text: "translate: a topic of the source (of the target with --reverse) ..." },
+      partition: { value: "N", text: "... its partition (0) ..." },
+      offset: { value: "N", text: "... and the next offset that is wanted there" },
+      reverse: { value: null, text: "translate: from the target back to the source" },
+      commit: {
+        value: null,
+        text: "translate --group: write the offsets there, if the group has no members and is not further already"
+      },
+      flow: { value: "NAME", text: "the flow, where the configuration has more than one" },
+      json: JSON_OPTION
+    }
+  },
   status: {
     argument: null,
     text: "show the live state of a running service",
-    options: { url: { value: "URL", text: "where it listens (http://127.0.0.1:8080)" }, json: JSON_OPTION }
+    options: {
+      url: { value: "URL", text: "where it listens (http://127.0.0.1:8080)" },
+      watch: { value: null, text: "show it again and again, until Ctrl+C" },
+      json: { value: null, text: "print one JSON document; with --watch one a line" }
+    }
+  },
+  "import-mm2": {
+    argument: "FILE",
+    text: "turn a MirrorMaker 2 properties file into a configuration, with comments that say what changed and why",
+    options: { out: { value: "PATH", text: "write it there instead of to standard output" } }
   }
 } as const satisfies Readonly<Record<string, CommandInfo>>
 
@@ -59,7 +97,7 @@ const optionRows = (name: CommandName): ReadonlyArray<readonly [string, string]>
 
 const EXIT_CODES = columns([
   ["0", "done"],
-  ["1", "failed at run time"],
+  ["1", "failed at run time; verify: not equal"],
   ["2", "the command line or the configuration is wrong"]
 ])
 

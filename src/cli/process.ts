@@ -60,6 +60,13 @@ export const runProcess = (args: ReadonlyArray<string>, env: Environment, pipeli
     pipeline,
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    screen: process.stdout.isTTY === true
+      ? {
+        rows: () => process.stdout.rows,
+        columns: () => process.stdout.columns,
+        colours: env["NO_COLOR"] === undefined || env["NO_COLOR"] === ""
+      }
+      : null,
     terminals: { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true },
     stopsWithin: (ms) => {
       stopMs = ms

@@ -7,6 +7,8 @@
 import { Cause, Effect, Exit, Option } from "effect"
 import type { Logger as Pino } from "pino"
 import { loadConfig } from "../config/load.ts"
+import { importFile } from "../config/mm2/load.ts"
+import { nearest } from "../config/nearest.ts"
 import type { ConfigError } from "../config/problems.ts"
 import type { Environment } from "../config/references.ts"
 import type { ResolvedConfig } from "../config/types.ts"
@@ -15,8 +17,14 @@ import { renderCheck } from "./checkCommand.ts"
 import { type CommandLine, UsageError } from "./commandLine.ts"
 import { helpText } from "./commands.ts"
 import { layerLogging, makePino } from "./logging.ts"
+import { offsetsOk, renderOffsets } from "./offsetsCommand.ts"
+import type { OffsetsLine } from "./offsetsLine.ts"
 import type { Pipeline } from "./ports.ts"
 import { fetchStatus, renderStatus } from "./statusCommand.ts"
+import { type Screen, watchStatus } from "./watchCommand.ts"
+import { renderVerify } from "./verifyCommand.ts"
+import { openScreen } from "./verifyScreen.ts"
+import { writeImport } from "./writeImport.ts"
 
 /** The edges of the process, so that tests can put others in their place. */
 export interface Edges {
@@ -25,6 +33,8 @@ export interface Edges {
   readonly err: (text: string) => void
   /** Standard output and standard error are terminals. */
   readonly terminals: { readonly out: boolean; readonly err: boolean }
+  /** The terminal that standard output is; null: it is none. */
+  readonly screen: Screen | null
   readonly pipeline: Effect.Effect<Pipeline>
   /** How long a stop of what runs now may take, milliseconds. */
   readonly stopsWithin: (ms: number) => void
@@ -103,12 +113,74 @@ const check = (file: string, json: boolean, edges: Edges): Effect.Effect<number>
     })
   })
 
-const status = (url: URL, json: boolean, edges: Edges): Effect.Effect<number> =>
-  Effect.map(Effect.exit(fetchStatus(url)), (exit) =>
-    ended(exit, null, edges, ({ text, status: document }) => {
-      edges.out(json ? text : renderStatus(document))
-      return DONE
-    }))
+const status = (url: URL, { json, watch }: { readonly json: boolean; readonly watch: boolean }, edges: Edges) =>
+  watch
+    ? watchStatus(fetchStatus(url), json, { out: edges.out, err: edges.err, screen: edges.screen })
+    : Effect.map(Effect.exit(fetchStatus(url)), (exit) =>
+      ended(exit, null, edges, ({ text, status: document }) => {
+        edges.out(json ? text : renderStatus(document))
+        return DONE
+      }))
+
+type VerifyLine = Extract<CommandLine, { readonly command: "verify" }>
+
+const verify = ({ file, json, options }: VerifyLine, edges: Edges): Effect.Effect<number> =>
+  Effect.gen(function*() {
+    const config = yield* load(file, edges)
+    if (config === null) return WRONG_USAGE
+    const names = config.flows.map(({ name }) => name)
+    if (options.flow !== null && !names.includes(options.flow)) {
+      const guess = nearest(options.flow, names)
+      const meant = guess === null ? "" : `; did you mean "${guess}"?`
+      edges.err(`onceover: --flow is "${options.flow}"; allowed: ${names.join(", ")}${meant}\n`)
+      return WRONG_USAGE
+    }
+    const level = config.log.level === "info" ? "warn" : config.log.level
+    const log = makePino({ ...config.log, level, fd: 2, isTerminal: edges.terminals.err })
+    const screen = yield* Effect.promise(() => openScreen(edges.terminals.err, edges.err))
+    const service = Effect.flatMap(
+      edges.pipeline,
+      (pipeline) => pipeline.verifyService(config, options, screen.show)
+    )
+    const exit = yield* Effect.exit(service.pipe(
+      Effect.provide(layerLogging(log, level)),
+      Effect.ensuring(Effect.sync(screen.end))
+    ))
+    return ended(exit, null, edges, (report) => {
+      edges.out(json ? `${JSON.stringify(report, null, 2)}\n` : renderVerify(report))
+      return report.equal ? DONE : FAILED
+    })
+  })
+
+const importMm2 = (file: string, out: string | null, edges: Edges): Effect.Effect<number> =>
+  importFile(file).pipe(
+    Effect.map((imported) => {
+      const wrong = out === null ? null : writeImport(out, imported)
+      if (out === null) edges.out(imported.yaml)
+      if (wrong !== null) edges.err(`onceover: ${wrong}\n`)
+      return wrong === null ? DONE : FAILED
+    }),
+    Effect.catch((error) => {
+      for (const line of error.lines) edges.err(`${line}\n`)
+      return Effect.succeed(WRONG_USAGE)
+    })
+  )
+
+const offsets = ({ file, json, request }: OffsetsLine, edges: Edges): Effect.Effect<number> =>
+  Effect.gen(function*() {
+    const config = yield* load(file, edges)
+    if (config === null) return WRONG_USAGE
+    const log = makePino({ ...config.log, level: "warn", fd: 2, isTerminal: edges.terminals.err })
+    const asked = Effect.flatMap(edges.pipeline, (pipeline) => pipeline.offsetsOf(config, request))
+    const exit = yield* Effect.exit(asked.pipe(Effect.provide(layerLogging(log, "warn"))))
+    return ended(exit, null, edges, (rows) => {
+      const { question } = request
+      const commit = question.kind === "group" && question.commit
+      const back = question.kind !== "list" && question.reverse
+      edges.out(json ? `${JSON.stringify(rows, null, 2)}\n` : renderOffsets(rows, back))
+      return question.kind === "list" || offsetsOk(rows, commit) ? DONE : FAILED
+    })
+  })
 
 /** Runs a command line; the effect's value is the exit code. Never fails. */
 export const program = (line: CommandLine | UsageError, edges: Edges): Effect.Effect<number> =>
@@ -128,7 +200,13 @@ export const program = (line: CommandLine | UsageError, edges: Edges): Effect.Ef
         return run(line.file, line.untilCaughtUp, edges)
       case "check":
         return check(line.file, line.json, edges)
+      case "verify":
+        return verify(line, edges)
+      case "import-mm2":
+        return importMm2(line.file, line.out, edges)
+      case "offsets":
+        return offsets(line, edges)
       case "status":
-        return status(line.url, line.json, edges)
+        return status(line.url, line, edges)
     }
   })

@@ -53,19 +53,53 @@ export const fetchStatus = (
 
 const number = (n: number | null): string => n === null ? "?" : Math.round(n).toLocaleString("en-US")
 
+/** A slow flow must not look like one that stands. */
+const rate = (n: number): string => n > 0 && n < 10 ? String(Number(n.toPrecision(2))) : number(n)
+
+const seconds = (n: number | null): string =>
+  n === null ? "?" : n < 1 ? `${Math.max(1, Math.round(n * 1000))} ms` : `${n < 60 ? n.toFixed(1) : number(n)} s`
+
+/** The sum of what is known; null when nothing is. */
+const sum = (values: ReadonlyArray<number | null>): number | null => {
+  const known = values.filter((value) => value !== null)
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0)
+}
+
 const partitions = (flow: FlowStatus): string =>
   flow.partitions.length === 0 ? "no partitions" : table(
-    ["partition", "target topic", "position", "lag", "records/s", "state"],
+    ["partition", "target topic", "position", "lag", "records/s", "latency", "state"],
     flow.partitions.map((p) => [
       `${p.topic}-${p.partition}`,
       p.targetTopic,
       number(p.position),
       number(p.lag),
-      number(p.rate),
+      rate(p.rate),
+      seconds(p.latencySeconds),
       p.reason === null ? p.state : `${p.state}: ${p.reason}`
     ]),
-    new Set([2, 3, 4])
+    new Set([2, 3, 4, 5])
   )
+
+/** The whole flow in a line: the slowest of the partitions that move gives the latency. */
+const movement = (flow: FlowStatus): string => {
+  const latencies = flow.partitions.filter((p) => p.rate > 0).flatMap((p) => p.latencySeconds ?? [])
+  const latency = latencies.length === 0 ? "" : `, latency ${seconds(Math.max(...latencies))}`
+  return `${rate(sum(flow.partitions.map((p) => p.rate)) ?? 0)} records/s, lag ${
+    number(sum(flow.partitions.map((p) => p.lag)))
+  }${latency}`
+}
+
+/** What a reader must not miss: said only where there is any. */
+const losses = ({ totals }: FlowStatus): ReadonlyArray<string> => {
+  const all: ReadonlyArray<readonly [number, string]> = [
+    [totals.recordsRepaired, "repaired"],
+    [totals.recordsSkipped, "skipped on purpose"],
+    [totals.deadLetters, "to the dead-letter topic"],
+    [totals.sourceGapRecords, "gone from the source"]
+  ]
+  const some = all.filter(([n]) => n > 0).map(([n, what]) => `${number(n)} ${what}`)
+  return some.length === 0 ? [] : [`records    ${some.join(", ")}`]
+}
 
 const flowText = (flow: FlowStatus): string => {
   const g = flow.guarantee
@@ -79,7 +113,15 @@ const flowText = (flow: FlowStatus): string => {
     `guarantee  ${holds}${g.binding === null ? "" : `, binding ${g.binding}`}`,
     ...g.reasons.map((reason) => `           ${reason}`),
     `group      ${flow.mode}, ${flow.lanes} lanes`,
+    `moving     ${movement(flow)}`,
     `mirrored   ${number(flow.totals.recordsMirrored)} records, ${number(flow.totals.bytesMirrored)} bytes`,
+    `prevented  ${number(flow.totals.duplicatesPrevented)} duplicates; transactions: ${
+      number(flow.totals.transactionsCommitted)
+    } committed, ${number(flow.totals.transactionsAborted)} aborted, ${number(flow.totals.transactionsFenced)} fenced`,
+    ...losses(flow),
+    ...(flow.control ?? []).map((task) =>
+      `control    ${task.task}: ${task.state}${task.reasons.length === 0 ? "" : `: ${task.reasons.join("; ")}`}`
+    ),
     "",
     partitions(flow)
   ]

@@ -3,6 +3,8 @@ import fc from "fast-check"
 import { type CommandLine, parseCommandLine, UsageError } from "../../src/cli/commandLine.ts"
 import { COMMANDS, helpText } from "../../src/cli/commands.ts"
 
+const ALL = Object.keys(COMMANDS).join(", ")
+
 describe("a command line", () => {
   const right: ReadonlyArray<readonly [args: ReadonlyArray<string>, line: CommandLine]> = [
     [["run", "f.yaml"], { command: "run", file: "f.yaml", untilCaughtUp: false }],
@@ -10,9 +12,47 @@ describe("a command line", () => {
     [["run", "--until-caught-up", "f.yaml"], { command: "run", file: "f.yaml", untilCaughtUp: true }],
     [["run", "--", "--strange"], { command: "run", file: "--strange", untilCaughtUp: false }],
     [["check", "f.yaml", "--json"], { command: "check", file: "f.yaml", json: true }],
-    [["status"], { command: "status", url: new URL("http://127.0.0.1:8080"), json: false }],
-    [["status", "--url", "10.0.0.1:9"], { command: "status", url: new URL("http://10.0.0.1:9"), json: false }],
-    [["status", "--url=https://h/x/", "--json"], { command: "status", url: new URL("https://h/x/"), json: true }],
+    [["status"], { command: "status", url: new URL("http://127.0.0.1:8080"), json: false, watch: false }],
+    [["status", "--url", "10.0.0.1:9"], {
+      command: "status",
+      url: new URL("http://10.0.0.1:9"),
+      json: false,
+      watch: false
+    }],
+    [["status", "--watch"], { command: "status", url: new URL("http://127.0.0.1:8080"), json: false, watch: true }],
+    [["status", "--url=https://h/x/", "--json"], {
+      command: "status",
+      url: new URL("https://h/x/"),
+      json: true,
+      watch: false
+    }],
+    [["import-mm2", "mm2.properties"], { command: "import-mm2", file: "mm2.properties", out: null }],
+    [["import-mm2", "mm2.properties", "--out", "f.yaml"], {
+      command: "import-mm2",
+      file: "mm2.properties",
+      out: "f.yaml"
+    }],
+    [["verify", "f.yaml", "--json"], {
+      command: "verify",
+      file: "f.yaml",
+      json: true,
+      options: { flow: null, topics: null, from: null, to: null, sample: null }
+    }],
+    [
+      ["verify", "f", "--flow", "a->b", "--topics", "x.*", "--from", "7", "--to", "2026-01-31T12:00:00Z", "--sample=3"],
+      {
+        command: "verify",
+        file: "f",
+        json: false,
+        options: {
+          flow: "a->b",
+          topics: /^(?:x.*)$/,
+          from: { offset: 7 },
+          to: { timeMs: Date.UTC(2026, 0, 31, 12) },
+          sample: 3
+        }
+      }
+    ],
     [["--help"], { command: "help", of: null }],
     [["-h"], { command: "help", of: null }],
     [["help", "run"], { command: "help", of: "run" }],
@@ -25,8 +65,11 @@ describe("a command line", () => {
   }
 
   const wrong: ReadonlyArray<readonly [args: ReadonlyArray<string>, words: string]> = [
-    [[], "no command given; allowed: run, check, status"],
-    [["rnu", "f"], "there is no command \"rnu\"; allowed: run, check, status; did you mean \"run\"?"],
+    [[], `no command given; allowed: ${ALL}`],
+    [
+      ["rnu", "f"],
+      `there is no command "rnu"; allowed: ${ALL}; did you mean "run"?`
+    ],
     [["--hlep"], "there is no option --hlep; did you mean \"--help\"?"],
     [["run"], "run needs the path of a configuration file: onceover run FILE"],
     [["run", ""], "run needs the path of a configuration file: onceover run FILE"],
@@ -35,6 +78,17 @@ describe("a command line", () => {
     [["run", "a", "--json"], "run has no option --json"],
     [["run", "a", "-x"], "run has no option -x"],
     [["check", "a", "--json=yes"], "--json takes no value"],
+    [
+      ["verify", "f", "--from", "soon"],
+      "--from is \"soon\"; allowed: an offset of the source, or a time as 2026-01-31 or 2026-01-31T12:00:00Z"
+    ],
+    [
+      ["verify", "f", "--to", "2026-13-45"],
+      "--to is \"2026-13-45\"; allowed: an offset of the source, or a time as 2026-01-31 or 2026-01-31T12:00:00Z"
+    ],
+    [["verify", "f", "--topics", "("], "--topics \"(\" is not a regular expression (Unterminated group)"],
+    [["verify", "f", "--sample", "0"], "--sample is \"0\"; allowed: a number of partitions of each topic, 1 or more"],
+    [["import-mm2"], "import-mm2 needs the path of a configuration file: onceover import-mm2 FILE"],
     [["status", "here"], "status takes no argument, but got \"here\"; the address goes behind --url"],
     [["status", "--url"], "--url needs a value: --url URL"],
     [["status", "--url", "--json"], "--url needs a value: --url URL"],
