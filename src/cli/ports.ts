@@ -5,6 +5,9 @@
 import { Effect } from "effect"
 import type { ResolvedConfig } from "../config/types.ts"
 import type { CheckReport } from "../mirror/check.ts"
+import type { OffsetRow, OffsetsRequest } from "../mirror/offsetsService.ts"
+import type { VerifyOptions, VerifyProgress } from "../mirror/verify/options.ts"
+import type { VerifyReport } from "../mirror/verify/report.ts"
 
 /** Anything the pipeline fails with carries its words in `message`; several lines are several sentences. */
 export interface Failure {
@@ -19,10 +22,24 @@ export interface RunOptions {
 export interface Pipeline {
   readonly runService: (config: ResolvedConfig, options: RunOptions) => Effect.Effect<void, Failure>
   readonly checkService: (config: ResolvedConfig) => Effect.Effect<CheckReport, Failure>
+  readonly offsetsOf: (
+    config: ResolvedConfig,
+    request: OffsetsRequest
+  ) => Effect.Effect<ReadonlyArray<OffsetRow>, Failure>
+  readonly verifyService: (
+    config: ResolvedConfig,
+    options: VerifyOptions,
+    onProgress: (progress: VerifyProgress) => void
+  ) => Effect.Effect<VerifyReport, Failure>
 }
 
 /** The pipeline, loaded on first use. */
 export const loadPipeline: Effect.Effect<Pipeline> = Effect.promise(async () => {
-  const [service, check] = await Promise.all([import("../mirror/service.ts"), import("../mirror/check.ts")])
-  return { runService: service.runService, checkService: check.checkService }
+  const [{ runService }, { checkService }, { offsetsOf }, { verifyService }] = await Promise.all([
+    import("../mirror/service.ts"),
+    import("../mirror/check.ts"),
+    import("../mirror/offsetsService.ts"),
+    import("../mirror/verify/verify.ts")
+  ])
+  return { runService, checkService, offsetsOf, verifyService }
 })
