@@ -103,7 +103,7 @@ export const readSettings = {
   "group.membership": withDefault(
     word(
       ["auto", "classic", "consumer"],
-      "With group.protocol consumer, how members join: `classic`, which every broker has, or `consumer` (KIP-848, brokers from 4.0 on, rebalances without a stop). `auto` takes `consumer` where the source has it. No effect with share."
+      "With group.protocol consumer, how members join: `classic`, which every broker has, or `consumer` (KIP-848, brokers from 4.0 on, rebalances without a stop). `auto` takes `consumer` where the source has it, and `classic` where it has not or where the flow sets what only members that join so can have (session.timeout.ms, heartbeat.interval.ms, partition.assignment.strategy). No effect with share."
     ),
     "auto"
   ),

@@ -22,6 +22,7 @@ import {
   parsing,
   type SettingsError
 } from "../wire/settings.ts"
+import { askTopics } from "./askTopics.ts"
 import { CommitBook, type Confirmed } from "./commitBook.ts"
 import { type CommitOutcome, finalCommit, flush, lastCommit, runCommitter } from "./committer.ts"
 import type { GapError, MembershipError, PartitionProblem } from "./errors.ts"
@@ -31,7 +32,7 @@ import { makeMembership, type MakeMembership, type Membership, type MembershipHa
 import { fetchFrom, moveTo, newPartition, type PartitionState, type Stage } from "./partition.ts"
 import { partitionKey, type TopicPartition } from "./position.ts"
 import { parseGroupSettings } from "./settings.ts"
-import { dropBuffered, fail, type Fetched, type Shared } from "./shared.ts"
+import { dropBuffered, fail, type Fetched, type Shared, type StartAt } from "./shared.ts"
 import { Signal } from "./signal.ts"
 import { runSteward } from "./steward.ts"
 
@@ -54,6 +55,11 @@ export interface GroupConsumerOptions {
   readonly onRevoke?: (partitions: ReadonlyArray<TopicPartition>) => Effect.Effect<void>
   /** Called when partitions are gone already: drop everything. */
   readonly onLost?: (partitions: ReadonlyArray<TopicPartition>) => Effect.Effect<void>
+  /**
+   * Where a partition begins that is assigned to us, by another word than the group's committed position (null: it has
+   * none) and auto.offset.reset: a ledger's. null: as the group says. Asked once for each assignment.
+   */
+  readonly startAt?: StartAt
   /** Called for each gap that is gone over (on.source.gap: continue). */
   readonly onGap?: (gap: GapError) => void
   /** Called with the number of partitions that are ours, whenever it changes; 0 at the end. */
@@ -272,8 +278,8 @@ const setPaused =
 
 /** Remembers how many partitions topics have now, before we join. */
 const rememberCounts = (shared: Shared, topics: ReadonlyArray<string>): Effect.Effect<void, WireError> =>
-  shared.cluster.retrying(shared.cluster.topics(topics)).pipe(Effect.map((found) => {
-    for (const [name, topic] of found) shared.firstCounts.set(name, topic.partitions.length)
+  shared.cluster.retrying(askTopics(shared.cluster, topics)).pipe(Effect.map((found) => {
+    for (const [name, topic] of found.topics) shared.firstCounts.set(name, topic.partitions.length)
   }))
 
 /** KIP-848 where the brokers have it and the cluster has switched it on (4.0 and newer), else the classic protocol. */
@@ -299,6 +305,7 @@ const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"],
   partitions: new Map(),
   ready: [],
   book: new CommitBook(),
+  startAt: options.startAt ?? null,
   onGap: options.onGap ?? (() => {}),
   onCommit: options.onCommit ?? (() => {}),
   firstCounts: new Map(),

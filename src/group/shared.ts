@@ -37,6 +37,13 @@ export interface Fetched extends TopicPartition {
   readonly gap: GapError | null
 }
 
+/** @see GroupConsumerOptions.startAt */
+export type StartAt = (
+  at: TopicPartition & { readonly topicId: string },
+  committed: number | null,
+  logStart: number
+) => Effect.Effect<number | null>
+
 export interface Shared {
   readonly cluster: Cluster
   readonly groupId: string
@@ -53,6 +60,7 @@ export interface Shared {
   readonly partitions: Map<string, PartitionState>
   readonly ready: Array<Fetched>
   readonly book: CommitBook
+  readonly startAt: StartAt | null
   readonly onGap: (gap: GapError) => void
   readonly onCommit: (seconds: number) => void
   /**

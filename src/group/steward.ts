@@ -12,10 +12,11 @@ import { kafkaError } from "../wire/kafkaErrors.ts"
 import { listOffsets } from "../wire/messages/listOffsets.ts"
 import { offsetForLeaderEpoch } from "../wire/messages/offsetForLeaderEpoch.ts"
 import { nowMs } from "../wire/retry.ts"
+import { askTopics, TOPIC_AUTHORIZATION_FAILED } from "./askTopics.ts"
 import { parseCommitMetadata } from "./commitMetadata.ts"
 import { type MembershipError, PositionError, SourceRecordError } from "./errors.ts"
 import { judgeEpoch, judgeOutOfRange, makeGap } from "./gap.ts"
-import type { Membership } from "./membership.ts"
+import type { CommittedPosition, Membership } from "./membership.ts"
 import { partitionKey } from "./position.ts"
 import { adoptLeader, backOff, moveTo, type PartitionState, recovered, stop } from "./partition.ts"
 import { fail, isCurrent, passGap, type Shared } from "./shared.ts"
@@ -41,8 +42,6 @@ const about = (shared: Shared, states: States, effect: Effect.Effect<void, WireE
       for (const state of states) if (isCurrent(shared, state)) backOff(state, now, error.message)
     })
   ))
-
-const TOPIC_AUTHORIZATION_FAILED = 29
 
 /** A code in a partition's part of an answer. */
 export const onPartitionCode = (
@@ -83,14 +82,14 @@ const refreshLeaders = (shared: Shared, states: States): Effect.Effect<void> => 
     shared,
     states,
     Effect.gen(function*() {
-      const topics = yield* shared.cluster.topics(names)
+      const { refused, topics } = yield* askTopics(shared.cluster, names)
       const now = yield* nowMs
       for (const state of states) {
         if (!isCurrent(shared, state)) continue
         const topic = topics.get(state.topic)
         const partition = topic?.partitions.find((p) => p.partition === state.partition)
         if (topic === undefined || partition === undefined) {
-          backOff(state, now, `${state.key} is not there on the source`)
+          backOff(state, now, refused.get(state.topic) ?? `${state.key} is not there on the source`)
           continue
         }
         if (partition.leader < 0) {
@@ -208,18 +207,12 @@ const reset = (shared: Shared, states: States): Effect.Effect<void> =>
     const empty = late.filter((state) => listed.get(state.key)?.offset === -1)
     if (empty.length > 0) place(empty, yield* list(shared, empty, LATEST, readCommitted))
     // A start that skips records must not move when we restart before the first record comes.
-    for (const state of late) {
-      if (state.position >= 0) {
-        shared.book.confirm({
-          topic: state.topic,
-          partition: state.partition,
-          offset: state.position,
-          leaderEpoch: -1,
-          generation: state.generation
-        })
-      }
-    }
+    for (const state of late) if (state.position >= 0) confirmStart(shared, state)
   })
+
+const confirmStart = (shared: Shared, { generation, partition, position, topic }: PartitionState): void => {
+  shared.book.confirm({ topic, partition, offset: position, leaderEpoch: -1, generation })
+}
 
 const start = (shared: Shared, state: PartitionState, position: number, epoch: number, committed: number): void => {
   state.position = position
@@ -249,20 +242,48 @@ const recallFirstCounts = (
     }
   })
 
+/** Where partitions begin by another word than the group's (startAt); null: there is none of this one. */
+const placesOf = (
+  shared: Shared,
+  states: States,
+  known: ReadonlyMap<string, CommittedPosition>
+): Effect.Effect<ReadonlyMap<string, number | null>> =>
+  Effect.gen(function*() {
+    const { startAt } = shared
+    const places = new Map<string, number | null>()
+    if (startAt === null) {
+      for (const state of states) places.set(state.key, null)
+      return places
+    }
+    const starts = yield* list(shared, states, EARLIEST, false)
+    for (const state of states) {
+      const logStart = starts.get(state.key)
+      if (logStart === undefined) continue
+      places.set(state.key, yield* startAt(state, known.get(state.key)?.offset ?? null, logStart.offset))
+    }
+    return places
+  })
+
 const locate = (shared: Shared, membership: Membership, states: States): Effect.Effect<void> =>
   Effect.gen(function*() {
     const known = new Map((yield* membership.committed(states, COMMITTED_TIMEOUT_MS)).map((p) => [partitionKey(p), p]))
+    const places = yield* placesOf(shared, states, known)
     const fresh: Array<PartitionState> = []
     for (const state of states) {
-      if (!isCurrent(shared, state)) continue
+      const place = places.get(state.key)
+      if (place === undefined || !isCurrent(shared, state)) continue
       const committed = known.get(state.key)
-      if (committed === undefined) {
+      const offset = place ?? committed?.offset
+      if (offset === undefined) {
         fresh.push(state)
         continue
       }
+      start(shared, state, offset, offset === committed?.offset ? committed.leaderEpoch : -1, committed?.offset ?? -1)
+      // So that others see where we are, also when nothing comes.
+      if (place !== null && place !== committed?.offset) confirmStart(shared, state)
+      if (committed === undefined) continue
       const { partitions, topicId } = parseCommitMetadata(committed.metadata)
       if (partitions !== null) shared.firstCounts.set(state.topic, partitions)
-      start(shared, state, committed.offset, committed.leaderEpoch, committed.offset)
       if (topicId !== null && topicId !== state.topicId) {
         state.recreated = true
         moveTo(state, "range")

@@ -83,6 +83,7 @@ interface Running {
   offsets: FlowOffsets | null
   /** Set before the first lane starts, where a ledger knows what was mirrored and a share group may give records up. */
   repairs: Repairs | null
+  startAt: LedgerSide["startAt"]
 }
 
 /** Keeps topics up to date. A refresh that fails is said and tried again at the next interval. */
@@ -163,6 +164,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       assignments: running.assignments,
       log,
       onTrouble: running.trouble,
+      ...(running.startAt === null ? {} : { startAt: running.startAt }),
       onGap: (reason) => Deferred.doneUnsafe(running.gap, Effect.succeed(reason))
     })
     yield* Effect.acquireRelease(
@@ -280,7 +282,8 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       assignments: makeAssignments(handle.metrics.partitionCount),
       trouble: makeTrouble(handle.state, handle.metrics, (topic) => topics.targetOf(topic), log),
       offsets: null,
-      repairs: null
+      repairs: null,
+      startAt: null
     }
     if (flow.deadLetter !== null) {
       const problem = yield* makePlaces(clusters.targetAdmin, flow.deadLetter.replicationFactor).ensure(
@@ -399,11 +402,15 @@ export const runFlow = (
     running.offsets = yield* openOffsets(running)
     const ledger = yield* openLedger(running)
     running.repairs = ledger.repairs
+    running.startAt = ledger.startAt
     const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), {
       concurrency: "unbounded",
       discard: true
     })
-    const lastLook = Effect.andThen(running.repairs?.clean ?? Effect.void, running.offsets.settle(running.leadership))
+    const lastLook = Effect.andThen(
+      ledger.caughtUp(caughtUp?.goal ?? new Map()),
+      running.offsets.settle(running.leadership)
+    )
     const goal = caughtUp === null || caughtUp.goal === null
       ? Effect.never
       : Effect.andThen(awaitGoal(parts, caughtUp.goal, caughtUp.reached, lastLook), Effect.never)

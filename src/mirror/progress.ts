@@ -139,12 +139,12 @@ export const takeGoal = (parts: ProgressParts): Effect.Effect<Goal, WireError> =
 const GOAL_POLL = "200 millis"
 
 /** Waits until the group has passed every offset of the goal and `lastLook` (for what it gave up) has found nothing; then completes `reached`. */
-export const awaitGoal = (
+export const awaitGoal = <E>(
   parts: ProgressParts,
   goal: Goal,
   reached: Deferred.Deferred<void>,
-  lastLook: Effect.Effect<void> = Effect.void
-): Effect.Effect<void, WireError> =>
+  lastLook: Effect.Effect<void, E>
+): Effect.Effect<void, WireError | E> =>
   Effect.gen(function*() {
     const open = new Map(goal)
     while (open.size > 0) {

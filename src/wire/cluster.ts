@@ -75,7 +75,10 @@ export interface Cluster {
   ) => Effect.Effect<Decoded<Res>, WireError>
   /** The version `request` would use, or UnsupportedError in words. */
   readonly negotiate: (to: Destination, api: ApiHead, options?: RequestOptions) => Effect.Effect<number, WireError>
-  /** Metadata of these topics, asked now; a topic that does not exist is absent from the map. */
+  /**
+   * Metadata of these topics, asked now; a topic that does not exist is absent from the map. So is one that the broker
+   * refuses to speak of (no right to see it), unless it refuses them all: then this fails. Asked for alone it says why.
+   */
   readonly topics: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, TopicMetadata>, WireError>
   readonly allTopics: Effect.Effect<ReadonlyArray<TopicMetadata>, WireError>
   /** The leader of a partition, from the cache or asked; retried with back-off while there is none, within `default.api.timeout.ms`. */

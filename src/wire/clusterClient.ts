@@ -182,13 +182,14 @@ class Client {
 
   #takeTopics(answer: MetadataAnswer, atMs: number): Effect.Effect<ReadonlyMap<string, TopicMetadata>, BrokerError> {
     const found = new Map<string, TopicMetadata>()
+    const refused: Array<BrokerError> = []
     for (const entry of answer.topics) {
       const topic = topicOf(entry)
       // A leader that is missing shows in the partitions (leader -1); the topic itself is there.
       if (entry.errorCode === 0 || (entry.errorCode === LEADER_NOT_AVAILABLE && topic.partitions.length > 0)) {
         found.set(topic.name, this.#cache.applyTopic(topic, atMs))
       } else if (GONE.has(entry.errorCode) || entry.errorCode === LEADER_NOT_AVAILABLE) this.#cache.remove(topic.name)
-      else {return Effect.fail(
+      else {refused.push(
           new BrokerError({
             api: metadata.name,
             code: entry.errorCode,
@@ -197,7 +198,9 @@ class Client {
           })
         )}
     }
-    return Effect.succeed(found)
+    // One topic that this principal may not see must not stop the others; asked for alone it says why.
+    const [first] = refused
+    return first !== undefined && refused.length === answer.topics.length ? Effect.fail(first) : Effect.succeed(found)
   }
 
   get #freshBrokers(): Effect.Effect<ReadonlyMap<number, BrokerNode>, WireError> {

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { Signal } from "../../src/group/signal.ts"
 import type { Cluster, TopicMetadata } from "../../src/wire/cluster.ts"
-import { ConnectionError, type WireError } from "../../src/wire/errors.ts"
+import { BrokerError, ConnectionError, type WireError } from "../../src/wire/errors.ts"
 import type { fetch } from "../../src/wire/messages/fetch.ts"
 import type { listOffsets } from "../../src/wire/messages/listOffsets.ts"
 import type { offsetForLeaderEpoch } from "../../src/wire/messages/offsetForLeaderEpoch.ts"
@@ -54,6 +54,9 @@ export class FakeCluster {
   inFlight = new Map<number, number>()
   mostInFlight = 0
   #ids = 1
+
+  /** Topics that this principal may not see. */
+  readonly hidden = new Set<string>()
 
   constructor(options: FakeOptions) {
     this.#fetchVersion = options.fetchVersion ?? 17
@@ -283,7 +286,12 @@ export class FakeCluster {
       brokers: unused,
       request,
       negotiate: () => unused,
-      topics: (names) => Effect.sync(() => this.metadata(names)),
+      topics: (names) =>
+        Effect.suspend(() => {
+          const seen = names.filter((name) => !this.hidden.has(name))
+          if (seen.length > 0 || names.length === 0) return Effect.succeed(this.metadata(seen))
+          return Effect.fail(new BrokerError({ api: "Metadata", code: 29, subject: `topic ${names[0]}`, detail: null }))
+        }),
       allTopics: unused,
       leader: () => unused,
       topicById: () => unused,

@@ -36,6 +36,19 @@ describe("problems", () => {
       assert.isNull((yield* viewOf(w, "t-0"))?.waiting)
     }))
 
+  it.effect("a topic that may not be seen says so, and stops no other", () =>
+    Effect.gen(function*() {
+      const w = yield* world({ topics: { t: 1, u: 1 } })
+      w.cluster.hidden.add("t")
+      w.cluster.append("t", 0, ["a"])
+      w.cluster.append("u", 0, ["b"])
+      yield* w.group.assign(at(0), at(0, "u"))
+      yield* reads(w, "u-0", 1)
+      assert.match((yield* viewOf(w, "t-0"))?.waiting ?? "", /topic t: TOPIC_AUTHORIZATION_FAILED/)
+      w.cluster.hidden.clear()
+      yield* reads(w, "t-0", 1)
+    }))
+
   it.effect("a missing right on the group ends poll, and nothing is given out after it", () =>
     Effect.gen(function*() {
       const w = yield* world({ topics: { t: 2 } })

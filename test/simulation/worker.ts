@@ -4,6 +4,7 @@ import type { Embedded } from "../../src/embedded/embedded.ts"
 import { runLane } from "../../src/mirror/lane.ts"
 import type { Source } from "../../src/mirror/delivery.ts"
 import type { LaneEvents } from "../../src/mirror/laneEvents.ts"
+import { ledgerStart } from "../../src/mirror/ledger/startAt.ts"
 import { makeFlowRepairs } from "../../src/mirror/repair/flowRepairs.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "../../src/mirror/repair/repairs.ts"
 import { makeGroupSource } from "../../src/mirror/sources/groupSource.ts"
@@ -232,7 +233,7 @@ export class Worker {
     return Effect.scoped(Effect.gen({ self: this }, function*() {
       const ordered = plan.mode === "consumer"
       const source: Source<unknown> = ordered
-        ? yield* this.#groupSource(name, cluster, gate)
+        ? yield* this.#groupSource(name, cluster, gate, candidate)
         : yield* this.#shareSource(name, cluster)
       // In this order, as a flow does it.
       const binding = yield* candidate.make({ name: String(n), member: () => source.member?.() ?? null })
@@ -273,32 +274,35 @@ export class Worker {
     })
   }
 
-  #groupSource(name: string, cluster: Cluster, gate: Gate) {
+  #groupSource(name: string, cluster: Cluster, gate: Gate, { ledger }: BindingCandidate) {
     const { history, loop, membership, plan } = this.#parts
-    return makeGroupSource({
-      consumer: {
-        cluster,
-        settings: {
-          "bootstrap.servers": "embedded:1",
-          "auto.offset.reset": "earliest",
-          "isolation.level": "read_committed"
+    const said = (level: string, message: string) => void history.add(name, `${level}: ${message}`)
+    return Effect.flatMap(ledger ?? Effect.succeed(null), (known) =>
+      makeGroupSource({
+        consumer: {
+          ...(known === null ? {} : { startAt: ledgerStart(known, said) }),
+          cluster,
+          settings: {
+            "bootstrap.servers": "embedded:1",
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed"
+          },
+          groupId: GROUP,
+          protocol: "classic",
+          onSourceGap: "fail",
+          name,
+          commitIntervalMs: 200,
+          closeTimeoutMs: Math.min(2_000, plan.sessionTimeoutMs),
+          membership: membership(name, gate)
         },
-        groupId: GROUP,
-        protocol: "classic",
-        onSourceGap: "fail",
-        name,
-        commitIntervalMs: 200,
-        closeTimeoutMs: Math.min(2_000, plan.sessionTimeoutMs),
-        membership: membership(name, gate)
-      },
-      topics: [TOPIC],
-      maxWaitMs: POLL_WAIT_MS,
-      maxBytes: 1_000_000,
-      onForget: () => {},
-      onTrouble: ({ partition }, reason) =>
-        history.add(name, reason === null ? `${partition} goes on` : `${partition} stands: ${reason}`),
-      nowMs: () => loop.nowMs
-    })
+        topics: [TOPIC],
+        maxWaitMs: POLL_WAIT_MS,
+        maxBytes: 1_000_000,
+        onForget: () => {},
+        onTrouble: ({ partition }, reason) =>
+          history.add(name, reason === null ? `${partition} goes on` : `${partition} stands: ${reason}`),
+        nowMs: () => loop.nowMs
+      }))
   }
 
   #events(name: string): LaneEvents {

@@ -4,9 +4,13 @@
  */
 import { Effect, type Scope } from "effect"
 import type { ResolvedFlow } from "../../config/types.ts"
+import type { StartAt } from "../../group/shared.ts"
 import type { BindingCandidate, BindingStopped } from "../../txn/binding.ts"
+import { knownOf, startPosition } from "../../txn/ledger/positions.ts"
+import { noteReader } from "../../txn/ledger/regime.ts"
 import type { WorkerLedger } from "../../txn/ledger/worker.ts"
 import type { WireError } from "../../wire/errors.ts"
+import { groupProgress, partitionName, startOffsets } from "../control/offsets.ts"
 import type { MirroredTopic } from "../control/topics.ts"
 import type { FlowClusters } from "../flowSetup.ts"
 import { watchLedger } from "../ledgerWatch.ts"
@@ -15,6 +19,7 @@ import type { Repairs } from "../repair/repairs.ts"
 import type { Log } from "../report.ts"
 import { beginWithLedger } from "./begin.ts"
 import { leaveLedger } from "./leave.ts"
+import { ledgerStart } from "./startAt.ts"
 
 export interface LedgerSideOptions {
   readonly flow: ResolvedFlow
@@ -32,6 +37,10 @@ export interface LedgerSide {
   readonly ledger: WorkerLedger | null
   /** Share mode with a ledger. */
   readonly repairs: Repairs | null
+  /** Whether all below these offsets (by "topic-partition") is done by the ledger's word too; waits until it is. */
+  readonly caughtUp: (goal: ReadonlyMap<string, number>) => Effect.Effect<void, WireError | BindingStopped>
+  /** Consumer mode with a ledger: where partitions begin (R10). */
+  readonly startAt: StartAt | null
   /** Runs beside the lanes; fails when they must not go on. */
   readonly beside: Effect.Effect<never, BindingStopped | WireError, Scope.Scope>
 }
@@ -57,7 +66,40 @@ const without = (options: LedgerSideOptions) =>
       binding: options.candidate.name,
       log: options.log
     })
-    return { ledger: null, repairs: null, beside: watch ?? Effect.never } satisfies LedgerSide
+    return {
+      ledger: null,
+      repairs: null,
+      caughtUp: () => Effect.void,
+      startAt: null,
+      beside: watch ?? Effect.never
+    } satisfies LedgerSide
+  })
+
+const GOAL_POLL_MS = 200
+
+/** A group's position may be anywhere (R10): caught up is what the ledger has. */
+const untilPast = (options: LedgerSideOptions, ledger: WorkerLedger, goal: ReadonlyMap<string, number>) =>
+  Effect.gen(function*() {
+    const { clusters: { source }, flow, topics } = options
+    const at = topics().flatMap((topic) =>
+      Array.from(
+        { length: topic.partitions },
+        (_, partition) => ({ topic: topic.source, topicId: topic.sourceId, partition })
+      )
+    )
+    const open = new Map(at.map((one) => [partitionName(one.topic, one.partition), one]))
+    while (open.size > 0) {
+      const starts = yield* startOffsets(source, topics())
+      const positions = yield* groupProgress(source, flow.groupId, topics())
+      for (const [name, one] of open) {
+        const { done } = yield* knownOf(ledger, one)
+        const committed = positions.get(name)?.position ?? null
+        const away = noteReader(ledger.readers).tail().away !== null
+        const place = startPosition({ done, committed, logStart: starts.get(name) ?? 0, away })
+        if (place === null || place >= (goal.get(name) ?? 0)) open.delete(name)
+      }
+      if (open.size > 0) yield* Effect.sleep(GOAL_POLL_MS)
+    }
   })
 
 const withLedger = (options: LedgerSideOptions, ledger: WorkerLedger) =>
@@ -71,7 +113,13 @@ const withLedger = (options: LedgerSideOptions, ledger: WorkerLedger) =>
         fromEarliest: flow.autoOffsetReset === "earliest",
         onRepaired
       })
-      return { ledger, repairs, beside: Effect.raceFirst(repairs.run, watching) } satisfies LedgerSide
+      return {
+        ledger,
+        repairs,
+        caughtUp: () => repairs.clean,
+        startAt: null,
+        beside: Effect.raceFirst(repairs.run, watching)
+      } satisfies LedgerSide
     }
     const { inForce } = yield* beginWithLedger({ ...begin, mode: "consumer" })
     const look = Effect.andThen(
@@ -81,7 +129,9 @@ const withLedger = (options: LedgerSideOptions, ledger: WorkerLedger) =>
         ConnectionError: () => Effect.void
       })
     )
-    return { ledger, repairs: null, beside: Effect.raceFirst(Effect.forever(look), watching) } satisfies LedgerSide
+    const beside = Effect.raceFirst(Effect.forever(look), watching)
+    const caughtUp = (goal: ReadonlyMap<string, number>) => untilPast(options, ledger, goal)
+    return { ledger, repairs: null, caughtUp, startAt: ledgerStart(ledger, log), beside } satisfies LedgerSide
   })
 
 /** Call before the flow's first lane starts. */

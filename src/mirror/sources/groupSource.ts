@@ -13,6 +13,7 @@ import {
 import type { Fetched } from "../../group/shared.ts"
 import type { TopicPartition } from "../../group/position.ts"
 import type { SettingsError } from "../../wire/settings.ts"
+import type { GapError } from "../../group/errors.ts"
 import { rangeSet, type RangeSet, union } from "../../wire/ranges.ts"
 import { type Delivery, deliveredBatches, type Settled, type Settlement, type Source } from "../delivery.ts"
 
@@ -23,8 +24,8 @@ export interface GroupSourceOptions {
   readonly topics: ReadonlyArray<string>
   /** Partitions came or went; for the partition count. */
   readonly onForget: (partitions: ReadonlyArray<TopicPartition>) => void
-  /** A partition stands still, and why; `gap`: because of one. null: it goes on. Called when that changes. */
-  readonly onTrouble: (at: TopicPartition, reason: string | null, gap: boolean) => void
+  /** A partition stands still, and why; `gap`: because of this one. null: it goes on. Called when that changes. */
+  readonly onTrouble: (at: TopicPartition, reason: string | null, gap: GapError | null) => void
   readonly nowMs: () => number
 }
 
@@ -121,7 +122,7 @@ const watchTrouble = (consumer: GroupConsumer, onTrouble: GroupSourceOptions["on
     if (reason === (told.get(key) ?? null)) return
     if (reason === null) told.delete(key)
     else told.set(key, reason)
-    onTrouble(state, reason, state.problem?._tag === "GapError")
+    onTrouble(state, reason, state.problem?._tag === "GapError" ? state.problem : null)
   }
   return consumer.partitions.pipe(
     Effect.map((states) => states.forEach(look)),

@@ -2,7 +2,9 @@
 import { Effect, type Scope } from "effect"
 import type { ResolvedFlow } from "../../config/types.ts"
 import type { GapError } from "../../group/errors.ts"
-import type { GroupError } from "../../group/groupConsumer.ts"
+import { chooseProtocol, type GroupError } from "../../group/groupConsumer.ts"
+import type { GroupProtocol } from "../../group/librdkafkaConf.ts"
+import type { StartAt } from "../../group/shared.ts"
 import type { FlowMetrics } from "../../metrics/flowMetrics.ts"
 import type { ShareEvent } from "../../share/consumer.ts"
 import type { ShareError } from "../../share/errors.ts"
@@ -34,6 +36,8 @@ export interface LaneSourceOptions {
   readonly log: Log
   /** A partition that the source does not give, with the reason; null: it gives records again. */
   readonly onTrouble: (topic: string, partition: number, reason: string | null) => void
+  /** Consumer mode: where partitions begin, where it is not the group that knows. */
+  readonly startAt?: StartAt
   /** A gap under on.source.gap fail: the flow has to stop. */
   readonly onGap: (reason: string) => void
 }
@@ -100,11 +104,27 @@ const shareSource = (options: LaneSourceOptions, maxBytes: number) =>
     onEvent: tellShareEvent(options)
   })
 
+/** Settings of the classic protocol that KIP-848 leaves to the group's settings on the brokers: there they would have no effect. */
+const CLASSIC_ONLY = ["session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"]
+
+/** How a member joins: what the flow says; auto: KIP-848 where the source has it and nothing set would be without effect. */
+export const membershipOf = (
+  { cluster, flow, log, settings }: Pick<LaneSourceOptions, "cluster" | "flow" | "log" | "settings">
+): Effect.Effect<GroupProtocol, WireError> =>
+  Effect.gen(function*() {
+    if (flow.groupMembership !== "auto") return flow.groupMembership
+    const own = CLASSIC_ONLY.filter((name) => settings[name] !== undefined)
+    if (own.length > 0) {
+      log("debug", `members join the classic way: ${own.join(", ")} would have no effect otherwise`)
+      return "classic"
+    }
+    return yield* cluster.retrying(chooseProtocol(cluster))
+  })
+
 const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
   Effect.gen(function*() {
     const { flow, log, metrics } = options
     const clock = yield* Effect.clockWith((c) => Effect.succeed(c))
-    const membership = flow.groupMembership === "auto" ? "classic" : flow.groupMembership
     return yield* makeGroupSource({
       consumer: {
         cluster: options.cluster,
@@ -114,7 +134,8 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
           "isolation.level": flow.isolationLevel
         },
         groupId: flow.groupId,
-        protocol: membership,
+        protocol: yield* membershipOf(options),
+        ...(options.startAt === undefined ? {} : { startAt: options.startAt }),
         onSourceGap: flow.onSourceGap,
         // What becomes of its records is decided by topic id, where they get their place.
         onTopicRecreated: "continue",
@@ -141,7 +162,9 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
       },
       onTrouble: ({ partition, topic }, reason, gap) => {
         options.onTrouble(topic, partition, reason)
-        if (gap && reason !== null) options.onGap(reason)
+        if (gap === null || reason === null) return
+        metrics.sourceGap(gap.count)
+        options.onGap(reason)
       },
       nowMs: () => clock.currentTimeMillisUnsafe()
     })

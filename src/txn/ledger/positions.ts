@@ -35,38 +35,32 @@ export const knownOf = (worker: WorkerLedger, at: SourcePartition): Effect.Effec
     )
   })
 
-/**
- * The new owner of a partition: makes the tail ready, waits for undecided entries of the slot (and fences their
- * producers when patience is over), and gives what is done. `own`: the transactional id of the asking lane.
- */
-export const settledDone = (
-  worker: WorkerLedger,
-  at: SourcePartition,
-  own: string
-): Effect.Effect<RangeSet, BindingStopped> =>
-  Effect.gen(function*() {
-    const { key, reader } = slotOf(worker, at)
-    yield* reader.toEnd
-    while (true) {
-      const open = reader.tail().openOf(key)
-      if (open.length === 0) return reader.tail().done(key)
-      const leftMs = yield* worker.fencer.consider(reader.partition, open, reader.tail().open, own)
-      yield* Effect.timeoutOption(
-        reader.until((tail) => tail.ready && open.some((entry) => !tail.open.includes(entry))),
-        leftMs
-      )
-    }
-  })
+export interface StartView {
+  readonly done: RangeSet
+  /** The group's position; null: it has none. */
+  readonly committed: number | null
+  /** Where the source's log begins. */
+  readonly logStart: number
+  /** R13: records are dealt with without the ledger too, and only the group's positions know of those. */
+  readonly away: boolean
+}
 
 /**
- * Where the new owner begins: at the end of the done prefix. `committed` is the group's position, null for none;
- * `reset` is where it would begin without one (auto.offset.reset).
+ * Where the new owner of a partition begins; null: the ledger knows nothing of it, and the group's word counts.
  *
- * A committed position is never ahead of what is done. Without one, everything from the first done offset on was to
- * be mirrored, even where `reset` (latest) is behind it; what `reset` (earliest) lets come before was too.
+ * All from the first done offset on was to be mirrored: it begins at the first of it that is not done, wherever the
+ * group's position is (behind: nothing is mirrored twice; ahead, moved by hand: nothing is left out; none, with
+ * auto.offset.reset latest: the same). A group that was moved back to before the first done offset begins there. What
+ * the log no longer holds below the group's position was told as a gap when the group went over it.
+ *
+ * Undecided entries are waited for where their records are read (R3).
  */
-export const startPosition = (done: RangeSet, committed: number | null, reset: number): number => {
-  const from = committed ?? Math.min(reset, done[0]?.first ?? reset)
-  const covering = done.find((range) => range.first <= from && range.last >= from)
-  return covering === undefined ? from : covering.last + 1
+export const startPosition = ({ away, committed, done, logStart }: StartView): number | null => {
+  const first = done[0]?.first
+  if (first === undefined) return null
+  const past = (offset: number): number =>
+    (done.find((range) => range.first <= offset && range.last >= offset)?.last ?? offset - 1) + 1
+  if (committed === null) return past(first)
+  const place = past(away ? committed : Math.min(committed, first))
+  return place < committed && place < logStart ? past(Math.min(committed, logStart)) : place
 }

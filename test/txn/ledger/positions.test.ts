@@ -4,18 +4,28 @@ import { Patience } from "../../../src/txn/ledger/fencing.ts"
 
 describe("where the new owner of a partition begins", () => {
   const done = [{ first: 10, last: 19 }, { first: 25, last: 29 }]
+  const place = (committed: number | null, more: { readonly logStart?: number; readonly away?: boolean } = {}) =>
+    startPosition({ done, committed, logStart: 0, away: false, ...more })
 
-  it("is the end of what is done from the group's position on", () => {
-    assert.strictEqual(startPosition(done, 12, 0), 20)
-    assert.strictEqual(startPosition(done, 20, 0), 20)
-    assert.strictEqual(startPosition(done, 25, 0), 30)
-    assert.strictEqual(startPosition([], 7, 0), 7)
+  it("is the first offset that is not done, wherever the group's position is", () => {
+    assert.deepStrictEqual([12, 20, 25, 1_000].map((committed) => place(committed)), [20, 20, 20, 20])
+    assert.strictEqual(place(null), 20)
   })
 
-  it("without a position is before all that was to be mirrored, wherever a new group would begin", () => {
-    assert.strictEqual(startPosition(done, null, 0), 0)
-    assert.strictEqual(startPosition(done, null, 1_000), 20)
-    assert.strictEqual(startPosition([], null, 1_000), 1_000)
+  it("is the group's word where the ledger knows nothing, and where the group was moved back to before it", () => {
+    assert.isNull(startPosition({ done: [], committed: 7, logStart: 0, away: false }))
+    assert.strictEqual(place(4), 4)
+  })
+
+  it("is behind what the source has dropped, as far as the group has gone over it", () => {
+    assert.strictEqual(place(1_000, { logStart: 22 }), 22)
+    assert.strictEqual(place(1_000, { logStart: 26 }), 30)
+    assert.strictEqual(place(12, { logStart: 26 }), 20)
+  })
+
+  it("follows the group while records are dealt with without the ledger too", () => {
+    assert.strictEqual(place(1_000, { away: true }), 1_000)
+    assert.strictEqual(place(26, { away: true }), 30)
   })
 })
 
