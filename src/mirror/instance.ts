@@ -7,7 +7,8 @@
  * process of this host and flow holds. A number is held by listening on a local socket: the kernel lets go of it when
  * the process ends, however it ends.
  *
- * Gotchas: two machines with one host name and no `instance.id` share their transactional ids: safe, but they fence
+ * Gotchas: elsewhere than on Linux two processes that start in the same moment after a third was killed may take one
+ * number; a name is known in its network name space only. Two machines with one host name and no `instance.id` share their transactional ids: safe, but they fence
  * each other, and the ledger stops them with that reason.
  */
 import { Effect, Random, type Scope } from "effect"
@@ -23,9 +24,13 @@ const MAX_PER_HOST = 100
 /** Hosts' names may hold what is awkward in a transactional id; 60 characters are enough to tell them apart. */
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, 60)
 
+/**
+ * On Linux in the kernel's own name space: nothing stays behind when a process is killed, so nobody has to clear away
+ * after another, and several that start at the same moment cannot take one name. Elsewhere a file.
+ */
 const pathOf = (flow: string, n: number): string => {
   const id = createHash("sha256").update(`${userInfo().uid}/${flow}`).digest("hex").slice(0, 16)
-  return join(tmpdir(), `onceover-${id}-${n}.sock`)
+  return process.platform === "linux" ? `\0onceover-${id}-${n}` : join(tmpdir(), `onceover-${id}-${n}.sock`)
 }
 
 const listen = (path: string): Effect.Effect<Server | "taken" | "impossible"> =>
@@ -55,7 +60,7 @@ const alive = (path: string): Effect.Effect<boolean> =>
 const take = (path: string): Effect.Effect<Server | "taken" | "impossible"> =>
   Effect.gen(function*() {
     const first = yield* listen(path)
-    if (first !== "taken" || (yield* alive(path))) return first
+    if (first !== "taken" || path.startsWith("\0") || (yield* alive(path))) return first
     yield* Effect.ignore(Effect.try(() => rmSync(path, { force: true })))
     return yield* listen(path)
   })

@@ -59,4 +59,21 @@ describe("the instance in transactional ids", () => {
     assert.strictEqual(after.name, dead.name)
     await Promise.all([beside.kill(), after.kill()])
   })
+
+  it("several that come after a killed one at the same moment have names of their own", async () => {
+    const flow = unique("flow")
+    const dead = await otherProcess(flow)
+    await dead.kill()
+    const names = await Effect.runPromise(
+      Effect.scoped(
+        Effect.flatMap(Effect.scope, (scope) =>
+          Effect.all(
+            Array.from({ length: 6 }, () => claim(flow, scope)),
+            { concurrency: "unbounded" }
+          ))
+      )
+    )
+    assert.lengthOf([...new Set(names)], 6, names.join(" "))
+    assert.include(names, dead.name)
+  })
 })
