@@ -13,6 +13,7 @@ import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import { makeFlowMetrics } from "../metrics/flowMetrics.ts"
 import { History, keepHistory } from "../metrics/history.ts"
 import { serveHttp } from "../metrics/http.ts"
+import { exportMetrics } from "../metrics/otlp.ts"
 import { processMetrics } from "../metrics/processMetrics.ts"
 import { VERSION } from "../version.ts"
 import { FlowStopped, ServiceError } from "./errors.ts"
@@ -45,6 +46,8 @@ const RETRY_FLOOR_MS = 1_000
 const RETRY_CEILING_MS = 60_000
 
 const sentence = (cause: Cause.Cause<unknown>): string => {
+  // A stop interrupts too, but says so first: this one came from inside, and is a failure like any other.
+  if (Cause.hasInterruptsOnly(cause)) return "a part of the flow was interrupted"
   const error = Cause.squash(cause)
   return error instanceof Error ? error.message : String(error)
 }
@@ -101,7 +104,6 @@ const supervise = (
       const exit = yield* Effect.exit(Effect.scoped(run(config, handle)))
       const now = yield* Clock.currentTimeMillis
       if (Exit.isSuccess(exit) || handle.stopping()) break
-      if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
       const reason = sentence(exit.cause)
       const began = Deferred.isDoneUnsafe(handle.started)
       yield* Deferred.succeed(supervised.firstStart, began ? null : reason)
@@ -214,6 +216,11 @@ export const runService = (
     const handles = all.map(({ handle }) => handle)
     const rates = new Rates()
     yield* processMetrics(VERSION)
+    const collector = yield* Effect.mapError(
+      exportMetrics(VERSION),
+      (error) => new ServiceError({ lines: [error.message] })
+    )
+    if (collector !== null) yield* Effect.logInfo(`metrics go to ${collector}`)
     if (config.http !== null) {
       const status = Effect.map(
         Clock.currentTimeMillis,

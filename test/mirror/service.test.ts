@@ -112,6 +112,19 @@ describe("a flow that fails", () => {
       yield* service.stop
     }))
 
+  it.effect("one that something inside it has interrupted is started again: it must not end in silence", () =>
+    Effect.gen(function*() {
+      const service = yield* start({
+        a: (handle, nth) => (nth === 1 ? Effect.interrupt : running(handle, nth)),
+        b: running
+      })
+      assert.strictEqual(service.state("a")?.state, "retrying")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(service.starts("a"), 2)
+      assert.strictEqual(service.state("a")?.state, "running")
+      yield* service.stop
+    }))
+
   it.effect("a defect is a failure like any other: the process goes on", () =>
     Effect.gen(function*() {
       const service = yield* start({ a: () => Effect.die(new Trouble("a mistake of ours")), b: running })
