@@ -6,6 +6,7 @@
  * Where the mirror stands still before it has passed them, the comparison ends where the mirror is, and says so.
  */
 import { Clock, Effect } from "effect"
+import { findGroup } from "../../group/groupType.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { bothEnds, nothingUndone } from "../control/ends.ts"
@@ -37,6 +38,9 @@ const STILL_MS = 10_000
 const progressOf = ({ groupId, mode, source, topics }: Waiting): Effect.Effect<ProgressMap, WireError> =>
   mode === "share" ? shareProgress(source, groupId, topics) : groupProgress(source, groupId, topics)
 
+const isAtWork = ({ groupId, source }: Waiting): Effect.Effect<boolean, WireError> =>
+  Effect.map(findGroup(source, groupId), (group) => group !== null && group.state !== "Empty" && group.state !== "Dead")
+
 /** How far the mirror has come below `ends`: the end where it has passed it. */
 const reached = (waiting: Waiting, ends: Offsets): Effect.Effect<Map<string, number>, WireError> =>
   Effect.gen(function*() {
@@ -44,8 +48,9 @@ const reached = (waiting: Waiting, ends: Offsets): Effect.Effect<Map<string, num
     const before = mode === "share" ? yield* bothEnds(source, topics, committed) : null
     const found = yield* progressOf(waiting)
     const after = mode === "share" ? yield* bothEnds(source, topics, committed) : null
-    // A group that has never been: nothing says what is mirrored, so everything is to be there.
-    if (found.size === 0) return new Map(ends)
+    // A group without a position: one that has just been joined is waited for; where nobody is at work nothing says
+    // what is mirrored (it may not even be this group's work), so everything is to be there.
+    if (found.size === 0 && !(yield* isAtWork(waiting))) return new Map(ends)
     const at = new Map<string, number>()
     for (const [name, end] of ends) {
       const known = found.get(name)
