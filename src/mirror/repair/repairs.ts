@@ -59,6 +59,8 @@ const offsets = (ranges: ReadonlyArray<{ readonly first: number; readonly last: 
 
 /** Milliseconds; also between two looks while there is something to repair. */
 const FIRST_WAIT_MS = 500
+/** Partitions that are looked at together: one without a leader is waited for as long as default.api.timeout.ms. */
+const AT_ONCE = 8
 
 class Repairing implements Repairs {
   readonly #options: RepairOptions
@@ -140,11 +142,24 @@ class Repairing implements Repairs {
     })
   }
 
+  /** A partition that cannot be read now (no leader, deleted meanwhile) keeps no other from its repair. */
+  #lookOrTell(standing: Standing): Effect.Effect<boolean, BindingStopped> {
+    return Effect.catch(this.#look(standing), (error) => {
+      if (error._tag === "BindingStopped") return Effect.fail(error)
+      const { partition, topic } = standing
+      this.#options.log(
+        "info",
+        `${topic}-${partition}: what the share group gave up cannot be looked for now: ${error.message}`
+      )
+      return Effect.succeed(false)
+    })
+  }
+
   get #lookAtAll(): Effect.Effect<void, WireError | BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       const waiting = this.#waiting
       const all = yield* this.#options.standings
-      const clean = yield* Effect.forEach(all, (one) => this.#look(one))
+      const clean = yield* Effect.forEach(all, (one) => this.#lookOrTell(one), { concurrency: AT_ONCE })
       if (clean.includes(false)) return
       this.#waiting = this.#waiting.filter((one) => !waiting.includes(one))
       for (const one of waiting) Deferred.doneUnsafe(one, Effect.void)
