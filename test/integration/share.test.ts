@@ -67,6 +67,29 @@ describe("a share consumer", () => {
       assert.strictEqual(new Set(seen).size, seen.length)
     })))
 
+  it.live("a partition that rests is not fetched, the other is; what is held of it is renewed and can be acknowledged", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { cluster, fill, groupId, topic } = yield* given(40, { partitions: 2, lockMs: 2_000 })
+      const consumer = yield* member(cluster, groupId, [topic])
+      const got = yield* acquire(consumer, 40)
+      yield* consumer.rest(topic, 0, true)
+      yield* acknowledgeAll(consumer, got.filter((a) => a.partition === 1), "accept")
+      yield* fill(40)
+      const more = yield* acquire(consumer, 20)
+      const renewals = () => consumer.events.filter(({ kind }) => kind === "renewed").length
+      while (renewals() < 4) assert.deepStrictEqual(yield* consumer.poll(LIMITS), [])
+      assert.isTrue(more.every(({ partition }) => partition === 1))
+      yield* consumer.rest(topic, 0, false)
+      const last = yield* acquire(consumer, 20)
+      assert.isTrue(last.every(({ partition }) => partition === 0))
+      const results = yield* acknowledgeAll(
+        consumer,
+        [...got.filter((a) => a.partition === 0), ...more, ...last],
+        "accept"
+      )
+      assert.isTrue(results.every((r) => r.outcome === "done"))
+    })))
+
   it.live("a released record comes again with its count, an accepted or rejected one never", () =>
     Effect.scoped(Effect.gen(function*() {
       const { cluster, groupId, topic } = yield* given(30)
