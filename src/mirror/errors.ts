@@ -8,6 +8,15 @@ export class FlowStopped extends Schema.TaggedError<FlowStopped>()("FlowStopped"
   }
 }
 
+/** Another binding is to be in force: the flow has ended in order, and is started again with it at once. */
+export class GuaranteeChanged extends Schema.TaggedError<GuaranteeChanged>()("GuaranteeChanged", {
+  what: Schema.String
+}) {
+  override get message(): string {
+    return this.what
+  }
+}
+
 /** One end of a flow cannot be used now: unreachable, not Kafka, a wrong password. */
 export class ClusterUnusable extends Schema.TaggedError<ClusterUnusable>()("ClusterUnusable", {
   end: Schema.Literals(["source", "target"]),

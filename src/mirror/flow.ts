@@ -6,29 +6,20 @@ import { Clock, Deferred, Effect, type Scope } from "effect"
 import { sourceSettings } from "../config/clients.ts"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import type { FlowMetrics } from "../metrics/flowMetrics.ts"
-import type { BindingCandidate, BindingStopped } from "../txn/binding.ts"
+import type { BindingStopped } from "../txn/binding.ts"
 import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { WireError } from "../wire/errors.ts"
-import type { SettingsError } from "../wire/settings.ts"
 import { makeControlLog } from "./control/controlLog.ts"
 import { type Leadership, makeLeadership } from "./control/leader.ts"
 import { runControlTasks } from "./controlTasks.ts"
 import type { Output } from "./copy.ts"
 import { deadLetter } from "./deadLetters.ts"
 import type { Source } from "./delivery.ts"
-import { FlowStopped } from "./errors.ts"
-import {
-  chooseGuarantee,
-  connectFlow,
-  type FlowClusters,
-  namingOf,
-  prepareSource,
-  reasonsOf,
-  refusalOf
-} from "./flowSetup.ts"
+import { FlowStopped, type GuaranteeChanged } from "./errors.ts"
+import { connectFlow, type FlowClusters, namingOf, prepareSource } from "./flowSetup.ts"
+import { type Chosen, openGuarantee, watchGuarantee } from "./flowGuarantee.ts"
 import { FlowTopics } from "./flowTopics.ts"
 import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
-import { claimInstance } from "./instance.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Letter, Place } from "./laneContext.ts"
 import { type LedgerSide, openLedgerSide } from "./ledger/side.ts"
@@ -70,7 +61,9 @@ interface Running {
   readonly leadership: Leadership
   /** The control tasks, for as long as the flow runs. */
   readonly controlTasks: Effect.Effect<never>
-  readonly candidate: BindingCandidate
+  readonly chosen: Chosen
+  /** Completed when another binding is to be in force. */
+  readonly rebind: Deferred.Deferred<GuaranteeChanged>
   readonly deliveryLimit: number
   readonly log: Log
   readonly gaps: GapWatch
@@ -172,7 +165,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       () => Effect.sync(() => running.sources.delete(source))
     )
     // After the source, so closed before it: a transaction ends before what it stands for is given back.
-    const binding = yield* running.candidate.make({ name, member: () => source.member?.() ?? null })
+    const binding = yield* running.chosen.candidate.make({ name, member: () => source.member?.() ?? null })
     const notes = running.offsets?.laneNotes() ?? null
     const events = makeReport(handle.state, handle.metrics, (topic) => running.topics.targetOf(topic), log)
     yield* runLane({
@@ -185,55 +178,9 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       onRecordRefused: handle.flow.onRecordRefused,
       errorsTolerance: handle.flow.errorsTolerance,
       events: running.repairs === null ? events : withRepairEvents(events, running.repairs),
-      stopping: () => handle.stopping() || Deferred.isDoneUnsafe(running.gap)
+      stopping: () => handle.stopping() || Deferred.isDoneUnsafe(running.gap) || Deferred.isDoneUnsafe(running.rebind)
     })
   })).pipe(Effect.annotateLogs({ lane: n }))
-
-const guarantee = (
-  config: ResolvedConfig,
-  handle: FlowHandle,
-  clusters: FlowClusters,
-  log: Log
-): Effect.Effect<BindingCandidate, FlowStopped | SettingsError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { flow, metrics, state } = handle
-    const choice = yield* chooseGuarantee(config, flow, clusters, {
-      log,
-      ledgerMemory: handle.ledgerMemory,
-      instance: yield* claimInstance(flow.name, config.instanceId),
-      onStall: (stall) => {
-        state.stall(
-          `${stall.topic}-${stall.partition}`,
-          `${stall.topic}-${stall.partition} takes nothing now: ${stall.reason}`
-        )
-        log("warn", `${stall.topic}-${stall.partition} on "${flow.target}" takes nothing now: ${stall.reason}`)
-      },
-      onRecover: (topic, partition) => {
-        state.stall(`${topic}-${partition}`, null)
-        log("info", `${topic}-${partition} on "${flow.target}" takes records again`)
-      }
-    })
-    const reasons = reasonsOf(choice)
-    if (choice.candidate === null || choice.effective === null) {
-      return yield* new FlowStopped({
-        what: refusalOf(choice)
-      })
-    }
-    state.guarantee = { wanted: choice.wanted, effective: choice.effective, binding: choice.candidate.name, reasons }
-    metrics.guarantee({
-      wanted: choice.wanted,
-      effective: choice.effective,
-      binding: choice.candidate.name === "at-least-once" ? "none" : choice.candidate.name
-    })
-    if (choice.effective !== choice.wanted) {
-      yield* Effect.logWarning(`${choice.wanted} is wanted, ${choice.effective} is in force: ${reasons.join("; ")}`)
-    } else {yield* Effect.logInfo(
-        `guarantee in force: ${choice.effective}${
-          choice.candidate.name === "at-least-once" ? "" : ` (${choice.candidate.name})`
-        }`
-      )}
-    return choice.candidate
-  })
 
 const start = (config: ResolvedConfig, handle: FlowHandle) =>
   Effect.gen(function*() {
@@ -245,7 +192,7 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
     )
     const clusters = yield* connectFlow(config, flow)
     const chain = yield* buildChain(flow.transforms)
-    const candidate = yield* guarantee(config, handle, clusters, log)
+    const chosen = yield* openGuarantee(config, handle, clusters, log)
     const deliveryLimit = yield* prepareSource(clusters.source, flow, { info: Effect.logInfo, warn: Effect.logWarning })
     const gaps = new GapWatch()
     const naming = namingOf(config, flow, clusters)
@@ -273,7 +220,8 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       markingChain: withProvenance(chain, clusters, () => handle.metrics.loopsPrevented(1)),
       leadership,
       controlTasks: runControlTasks({ ...handle, config, clusters, naming, notes, topics, leadership, log }),
-      candidate,
+      chosen,
+      rebind: yield* Deferred.make<GuaranteeChanged>(),
       deliveryLimit,
       log,
       gaps,
@@ -333,19 +281,32 @@ const firstLook = (running: Running, parts: ProgressParts): Effect.Effect<void, 
     }
   })
 
-/** A gap under on.source.gap fail while the flow runs: what is at work may be finished, as at a stop. */
-const stopAtGap = (running: Running): Effect.Effect<never, FlowStopped> =>
+/** What ends the flow while it runs: what is at work may be finished, as at a stop. */
+const endWith = <A, E>(running: Running, sign: Deferred.Deferred<A>, error: (sign: A) => E): Effect.Effect<never, E> =>
   Effect.gen(function*() {
-    const what = yield* Deferred.await(running.gap)
+    const value = yield* Deferred.await(sign)
     yield* Effect.sleep(running.handle.flow.shutdownTimeoutMs)
-    return yield* new FlowStopped({ what })
+    return yield* Effect.fail(error(value))
   })
+
+const stopAtGap = (running: Running): Effect.Effect<never, FlowStopped> =>
+  endWith(running, running.gap, (what) => new FlowStopped({ what }))
+
+/** Another binding is to be in force: no transaction is open when the next run begins with it. */
+const rebindInTime = (running: Running): Effect.Effect<never, GuaranteeChanged> =>
+  Effect.andThen(
+    Effect.flatMap(
+      watchGuarantee({ ...running, flow: running.handle.flow }),
+      (change) => Deferred.succeed(running.rebind, change)
+    ),
+    endWith(running, running.rebind, (change) => change)
+  )
 
 const openLedger = (running: Running): Effect.Effect<LedgerSide, WireError | BindingStopped, Scope.Scope> =>
   openLedgerSide({
     flow: running.handle.flow,
     clusters: running.clusters,
-    candidate: running.candidate,
+    candidate: running.chosen.candidate,
     topics: () => running.topics.list,
     ownMembers: () => [...running.sources].flatMap((source) => source.member?.()?.memberId ?? []),
     onRepaired: running.handle.metrics.recordsRepaired,
@@ -356,7 +317,7 @@ const openOffsets = (running: Running): Effect.Effect<FlowOffsets, WireError, Sc
   openFlowOffsets({
     flow: running.handle.flow,
     clusters: running.clusters,
-    guarantee: running.candidate.guarantee,
+    guarantee: running.chosen.candidate.guarantee,
     topics: () => running.topics.list,
     log: running.log
   })
@@ -386,7 +347,11 @@ const untilTopics = (running: Running): Effect.Effect<void, WireError> =>
 export const runFlow = (
   config: ResolvedConfig,
   handle: FlowHandle
-): Effect.Effect<void, Effect.Error<ReturnType<typeof start>> | LaneError | LaneSourceError, Scope.Scope> =>
+): Effect.Effect<
+  void,
+  Effect.Error<ReturnType<typeof start>> | LaneError | LaneSourceError | GuaranteeChanged,
+  Scope.Scope
+> =>
   Effect.gen(function*() {
     const { caughtUp, flow, state } = handle
     const running = yield* start(config, handle)
@@ -420,6 +385,7 @@ export const runFlow = (
       offsetTasks(running, running.offsets),
       watchLag(parts),
       stopAtGap(running),
+      rebindInTime(running),
       goal,
       ledger.beside
     ], {
@@ -428,4 +394,5 @@ export const runFlow = (
     })
     yield* Effect.raceFirst(lanes, beside).pipe(Effect.ensuring(Effect.sync(() => handle.metrics.running(false))))
     if (Deferred.isDoneUnsafe(running.gap)) return yield* new FlowStopped({ what: yield* Deferred.await(running.gap) })
+    if (Deferred.isDoneUnsafe(running.rebind) && !handle.stopping()) return yield* yield* Deferred.await(running.rebind)
   }).pipe(Effect.mapError(stopsForGood))

@@ -16,7 +16,7 @@ import { serveHttp } from "../metrics/http.ts"
 import { exportMetrics } from "../metrics/otlp.ts"
 import { processMetrics } from "../metrics/processMetrics.ts"
 import { VERSION } from "../version.ts"
-import { FlowStopped, ServiceError } from "./errors.ts"
+import { FlowStopped, GuaranteeChanged, ServiceError } from "./errors.ts"
 import { type FlowHandle, runFlow } from "./flow.ts"
 import { FlowState } from "./state.ts"
 import { Rates, readings, statusDocument } from "./statusDocument.ts"
@@ -116,6 +116,11 @@ const supervise = (
         state.become("failed", reason, now)
         const alone = all.every((other) => other.end === "failed")
         return yield* last || alone ? Effect.void : Effect.logError(`the flow has stopped: ${reason}`)
+      }
+      if (Cause.squash(exit.cause) instanceof GuaranteeChanged) {
+        state.become("retrying", reason, now)
+        yield* Effect.logWarning(`the guarantee changes: ${reason}`)
+        continue
       }
       // A flow that ran for a while has earned a quick new start.
       if (now - startedAt > RETRY_CEILING_MS) delayMs = RETRY_FLOOR_MS
