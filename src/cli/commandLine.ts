@@ -20,7 +20,12 @@ export type CommandLine =
   | OffsetsLine
   | { readonly command: "status"; readonly url: URL; readonly json: boolean; readonly watch: boolean }
   | { readonly command: "verify"; readonly file: string; readonly options: VerifyOptions; readonly json: boolean }
-  | { readonly command: "import-mm2"; readonly file: string; readonly out: string | null }
+  | {
+    readonly command: "import-mm2"
+    readonly file: string
+    readonly out: string | null
+    readonly takeOver: boolean
+  }
 
 export class UsageError extends Schema.TaggedError<UsageError>()("UsageError", { what: Schema.String }) {
   override get message(): string {
@@ -77,7 +82,12 @@ const build = (
     case "check":
       return { command, file, json: values["json"] === true }
     case "import-mm2":
-      return { command, file, out: typeof values["out"] === "string" ? values["out"] : null }
+      return {
+        command,
+        file,
+        out: typeof values["out"] === "string" ? values["out"] : null,
+        takeOver: values["take-over"] === true
+      }
     case "verify": {
       const options = verifyOptions(values)
       return typeof options === "string" ? usage(options) : { command, file, options, json: values["json"] === true }

@@ -70,7 +70,13 @@ export const COMMANDS = {
   "import-mm2": {
     argument: "FILE",
     text: "turn a MirrorMaker 2 properties file into a configuration, with comments that say what changed and why",
-    options: { out: { value: "PATH", text: "write it there instead of to standard output" } }
+    options: {
+      out: { value: "PATH", text: "write it there instead of to standard output" },
+      "take-over": {
+        value: null,
+        text: "also set the flows' groups on the source to where MirrorMaker stopped (run FILE does that by itself)"
+      }
+    }
   }
 } as const satisfies Readonly<Record<string, CommandInfo>>
 

@@ -3,9 +3,11 @@
  * and a wrong command line are answered at once, without a native client.
  */
 import { Effect } from "effect"
+import type { Origin } from "../config/mm2/origins.ts"
 import type { ResolvedConfig } from "../config/types.ts"
 import type { CheckReport } from "../mirror/check.ts"
 import type { OffsetRow, OffsetsRequest } from "../mirror/offsetsService.ts"
+import type { TakenOver } from "../mirror/mm2Positions.ts"
 import type { VerifyOptions, VerifyProgress } from "../mirror/verify/options.ts"
 import type { VerifyReport } from "../mirror/verify/report.ts"
 
@@ -26,6 +28,11 @@ export interface Pipeline {
     config: ResolvedConfig,
     request: OffsetsRequest
   ) => Effect.Effect<ReadonlyArray<OffsetRow>, Failure>
+  /** Before the first run from a file of MirrorMaker 2: the groups go on where it stopped. */
+  readonly takeMm2Positions: (
+    config: ResolvedConfig,
+    origins: ReadonlyArray<Origin>
+  ) => Effect.Effect<ReadonlyArray<TakenOver>, Failure>
   readonly verifyService: (
     config: ResolvedConfig,
     options: VerifyOptions,
@@ -35,11 +42,12 @@ export interface Pipeline {
 
 /** The pipeline, loaded on first use. */
 export const loadPipeline: Effect.Effect<Pipeline> = Effect.promise(async () => {
-  const [{ runService }, { checkService }, { offsetsOf }, { verifyService }] = await Promise.all([
+  const [{ runService }, { checkService }, { offsetsOf }, { takeMm2Positions }, { verifyService }] = await Promise.all([
     import("../mirror/service.ts"),
     import("../mirror/check.ts"),
     import("../mirror/offsetsService.ts"),
+    import("../mirror/mm2Positions.ts"),
     import("../mirror/verify/verify.ts")
   ])
-  return { runService, checkService, offsetsOf, verifyService }
+  return { runService, checkService, offsetsOf, takeMm2Positions, verifyService }
 })

@@ -8,6 +8,7 @@ import { Cause, Effect, Exit, Option } from "effect"
 import type { Logger as Pino } from "pino"
 import { loadConfig } from "../config/load.ts"
 import { importFile } from "../config/mm2/load.ts"
+import { mm2Origins, type Origin } from "../config/mm2/origins.ts"
 import { nearest } from "../config/nearest.ts"
 import type { ConfigError } from "../config/problems.ts"
 import type { Environment } from "../config/references.ts"
@@ -19,7 +20,7 @@ import { helpText } from "./commands.ts"
 import { layerLogging, makePino } from "./logging.ts"
 import { offsetsOk, renderOffsets } from "./offsetsCommand.ts"
 import type { OffsetsLine } from "./offsetsLine.ts"
-import type { Pipeline } from "./ports.ts"
+import type { Failure, Pipeline } from "./ports.ts"
 import { fetchStatus, renderStatus } from "./statusCommand.ts"
 import { type Screen, watchStatus } from "./watchCommand.ts"
 import { renderVerify } from "./verifyCommand.ts"
@@ -85,6 +86,25 @@ const ended = <A>(
   return FAILED
 }
 
+/** From a file of MirrorMaker 2: before anything is mirrored, the groups go on where it stopped. */
+const takeOver = (
+  pipeline: Pipeline,
+  config: ResolvedConfig,
+  origins: ReadonlyArray<Origin>,
+  say: (line: string) => void
+): Effect.Effect<void, Failure> =>
+  origins.length === 0
+    ? Effect.void
+    : Effect.map(pipeline.takeMm2Positions(config, origins), (all) => {
+      for (const { flow, offsetsTopic, partitions, reason } of all) {
+        say(
+          reason === null
+            ? `flow ${flow} goes on where MirrorMaker 2 stopped: ${partitions} partitions by ${offsetsTopic}`
+            : `flow ${flow}: nothing to take over from MirrorMaker 2: ${reason}`
+        )
+      }
+    })
+
 const run = (file: string, untilCaughtUp: boolean, edges: Edges): Effect.Effect<number> =>
   Effect.gen(function*() {
     const config = yield* load(file, edges)
@@ -92,7 +112,12 @@ const run = (file: string, untilCaughtUp: boolean, edges: Edges): Effect.Effect<
     const log = makePino({ ...config.log, fd: 1, isTerminal: edges.terminals.out })
     for (const warning of config.warnings) log.warn(warning)
     edges.stopsWithin(config.shutdownTimeoutMs)
-    const service = Effect.flatMap(edges.pipeline, (pipeline) => pipeline.runService(config, { untilCaughtUp }))
+    const origins = yield* mm2Origins(file)
+    const service = Effect.flatMap(edges.pipeline, (pipeline) =>
+      Effect.andThen(
+        takeOver(pipeline, config, origins, log.info.bind(log)),
+        pipeline.runService(config, { untilCaughtUp })
+      ))
     const exit = yield* Effect.exit(service.pipe(Effect.provide(layerLogging(log, config.log.level))))
     return ended(exit, log, edges, () => DONE)
   })
@@ -166,6 +191,18 @@ const importMm2 = (file: string, out: string | null, edges: Edges): Effect.Effec
     })
   )
 
+/** `--take-over`: what `run` does by itself where it is given the file, for those who run what was made from it. */
+const takeOverOnly = (file: string, edges: Edges): Effect.Effect<number> =>
+  Effect.gen(function*() {
+    const config = yield* load(file, edges)
+    if (config === null) return WRONG_USAGE
+    const origins = yield* mm2Origins(file)
+    const say = (line: string): void => edges.err(`onceover: ${line}\n`)
+    const log = makePino({ ...config.log, level: "warn", fd: 2, isTerminal: edges.terminals.err })
+    const work = Effect.flatMap(edges.pipeline, (pipeline) => takeOver(pipeline, config, origins, say))
+    return ended(yield* Effect.exit(work.pipe(Effect.provide(layerLogging(log, "warn")))), null, edges, () => DONE)
+  })
+
 const offsets = ({ file, json, request }: OffsetsLine, edges: Edges): Effect.Effect<number> =>
   Effect.gen(function*() {
     const config = yield* load(file, edges)
@@ -203,7 +240,10 @@ export const program = (line: CommandLine | UsageError, edges: Edges): Effect.Ef
       case "verify":
         return verify(line, edges)
       case "import-mm2":
-        return importMm2(line.file, line.out, edges)
+        return Effect.flatMap(
+          importMm2(line.file, line.out, edges),
+          (code) => code === DONE && line.takeOver ? takeOverOnly(line.file, edges) : Effect.succeed(code)
+        )
       case "offsets":
         return offsets(line, edges)
       case "status":

@@ -26,11 +26,12 @@ describe("a command line", () => {
       json: true,
       watch: false
     }],
-    [["import-mm2", "mm2.properties"], { command: "import-mm2", file: "mm2.properties", out: null }],
-    [["import-mm2", "mm2.properties", "--out", "f.yaml"], {
+    [["import-mm2", "mm2.properties"], { command: "import-mm2", file: "mm2.properties", out: null, takeOver: false }],
+    [["import-mm2", "mm2.properties", "--out", "f.yaml", "--take-over"], {
       command: "import-mm2",
       file: "mm2.properties",
-      out: "f.yaml"
+      out: "f.yaml",
+      takeOver: true
     }],
     [["verify", "f.yaml", "--json"], {
       command: "verify",
