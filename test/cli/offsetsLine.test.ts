@@ -27,10 +27,10 @@ const row: OffsetRow = {
 
 describe("onceover offsets", () => {
   it("asks for groups, for one group, or for a position", () => {
-    const head = { command: "offsets", file: "f.yaml", json: false }
+    const head = { command: "offsets", file: "f.yaml", json: false } as const
     assert.deepStrictEqual(parsed("list", "f.yaml"), {
       ...head,
-      request: { flow: null, question: { kind: "list", group: null } }
+      request: { flow: null, question: { kind: "list" as const, group: null } }
     })
     assert.deepStrictEqual(parsed("translate", "f.yaml", "--topic", "t", "--offset", "5", "--json", "--flow", "x"), {
       ...head,

@@ -7,11 +7,11 @@ import { Effect } from "effect"
 import { moveGroup, positionsOf } from "../../src/mirror/control/groups.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
 import { createTopic } from "../kit/admin.ts"
-import { identityOf, readTopics } from "../kit/auditor.ts"
+import { type AuditRecord, identityOf, readTopics } from "../kit/auditor.ts"
 import { committedOffsets, commitOffsets, joinGroup, readAsGroup } from "../kit/groups.ts"
 import { type Bootstrap, load, makeRecords, openLoader } from "../kit/loader.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
-import { mirrorConfig, type Onceover, startOnceover } from "../kit/onceover.ts"
+import { mirrorConfig, type Onceover, runOnceover, startOnceover } from "../kit/onceover.ts"
 import { sharedClusters, unique } from "../kit/shared.ts"
 import { until } from "../kit/until.ts"
 
@@ -82,8 +82,11 @@ const withCluster = <A>(at: Bootstrap, use: (cluster: Cluster) => Effect.Effect<
     Effect.flatMap(makeCluster("test", { "bootstrap.servers": at.bootstrap }), use)
   ) as Effect.Effect<A>)
 
+const flows = cases.map(flowOf)
+const records = (one: Case) => readTopics(source, [one.topic])
+
 describe("the offsets of groups on the target", () => {
-  let mirror: Onceover
+  let mirror: Onceover | undefined
   const [first] = cases as readonly [Case]
   const place = { topic: `east.${first.topic}`, partition: 1 }
   const name = `${place.topic}-1`
@@ -106,27 +109,27 @@ describe("the offsets of groups on the target", () => {
     await commitOffsets(target, active, [{ ...place, offset: 20 }])
     await commitOffsets(target, ahead, [{ ...place, offset: 90 }])
     leave = (await joinGroup(target, active, place.topic)).leave
-    mirror = await startOnceover({ config: { ...mirrorConfig(source, target, {}), flows: cases.map(flowOf) } })
+    mirror = await startOnceover({ config: { ...mirrorConfig(source, target, {}), flows } })
     await mirror.untilRunning()
   }, 180_000)
   afterAll(async () => {
     await leave()
-    await mirror.dispose()
+    await mirror?.dispose()
   })
 
   it.for(cases)("let a member read what the group had not consumed ($mode, $guarantee)", async (one) => {
-    const records = await readTopics(source, [one.topic])
+    const all = await records(one)
     const at = Array.from({ length: PARTITIONS }, (_, partition) => ({ topic: `east.${one.topic}`, partition }))
-    await until(async () => (await readTopics(target, [`east.${one.topic}`])).length >= records.length, {
+    await until(async () => (await readTopics(target, [`east.${one.topic}`])).length >= all.length, {
       everyMs: 300,
-      what: () => `all records on the target\n${mirror.output().slice(-3_000)}`
+      what: () => `all records on the target\n${(mirror?.output() ?? "").slice(-3_000)}`
     })
     for (const [group, positions] of Object.entries(GROUPS)) {
       const id = idOf(one, group)
       await until(async () => (await committedOffsets(target, id, at)).size === PARTITIONS, {
-        what: () => `offsets of ${id} on the target\n${mirror.output().slice(-3_000)}`
+        what: () => `offsets of ${id} on the target\n${(mirror?.output() ?? "").slice(-3_000)}`
       })
-      const wanted = records.filter((record) => record.offset >= (positions[record.partition] ?? 0)).map(identityOf)
+      const wanted = all.filter((record) => record.offset >= (positions[record.partition] ?? 0)).map(identityOf)
         .sort()
       const read = async () => (await readAsGroup(target, id, `east.${one.topic}`, PARTITIONS)).map(identityOf).sort()
       let got = await read()
@@ -142,7 +145,7 @@ describe("the offsets of groups on the target", () => {
   })
 
   it("are left alone where the group has members on the target, until these have left", async () => {
-    await until(() => mirror.output().includes(`group ${active} is not touched on the target`), {
+    await until(() => (mirror?.output() ?? "").includes(`group ${active} is not touched on the target`), {
       what: "a word about it"
     })
     assert.strictEqual(await offsetOf(active), 20)
@@ -169,7 +172,32 @@ describe("the offsets of groups on the target", () => {
         (cluster) => Effect.map(positionsOf(cluster, group, "share"), (found) => found.get(name)?.offset)
       )
     await until(async () => (await position()) === 123, {
-      what: () => `the share group on the target\n${mirror.output().slice(-3_000)}`
+      what: () => `the share group on the target\n${(mirror?.output() ?? "").slice(-3_000)}`
     })
+  })
+
+  it("are told by the command, and lead back to the source for those that go home", async () => {
+    const home = idOf(first, "home")
+    const positions = records(first).then((all) => all.filter((record) => record.partition === 0))
+    const there = (await readTopics(target, [place.topic])).filter((record) => record.partition === 0)
+    const command = async (action: string, ...args: ReadonlyArray<string>) => {
+      const config = { ...mirrorConfig(source, target, {}), flows: [flows[0]] }
+      const { code, output } = await runOnceover({ config, args: [`offsets ${action}`, ...args] })
+      assert.strictEqual(code, 0, output)
+      return output
+    }
+    // Everything before the seventh record of partition 0 is consumed on the target.
+    const wanted = identityOf(there[6] as AuditRecord)
+    const offset = (await positions).find((record) => identityOf(record) === wanted)?.offset
+    await commitOffsets(target, home, [{ topic: place.topic, partition: 0, offset: (there[6] as AuditRecord).offset }])
+    const back = await command("translate", "--group", home, "--reverse", "--commit")
+    assert.match(back, new RegExp(`${first.topic}-0 +${offset} `))
+    const committed = await committedOffsets(source, home, [{ topic: first.topic, partition: 0 }])
+    assert.deepStrictEqual([...committed], [[`${first.topic}-0`, offset]])
+    const forth = await command("translate", "--topic", first.topic, "--offset", String(offset))
+    assert.include(forth, `${(there[6] as AuditRecord).offset}`)
+    const listed = JSON.parse(await command("list", "--json")) as ReadonlyArray<{ group: string; state: string }>
+    assert.isTrue(listed.some(({ group, state }) => group === idOf(first, "end") && state === "synced"))
+    assert.isFalse(listed.some(({ group }) => group === flows[0]?.["group.id"]))
   })
 })

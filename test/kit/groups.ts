@@ -39,7 +39,11 @@ const using = async <A>(cluster: Bootstrap, group: string, use: (consumer: Consu
 export const commitOffsets = (cluster: Bootstrap, group: string, offsets: ReadonlyArray<GroupOffset>): Promise<void> =>
   using(cluster, group, async (consumer) => {
     consumer.assign(offsets.map(({ partition, topic }) => ({ topic, partition })))
-    consumer.commitSync(offsets.map((offset) => ({ ...offset })))
+    // A coordinator that has just been elected is not there at once.
+    await until(() => {
+      consumer.commitSync(offsets.map((offset) => ({ ...offset })))
+      return true
+    }, { what: `offsets of ${group} to be committed` })
   })
 
 /** What the group has committed, by "topic-partition". */

@@ -145,7 +145,7 @@ export const startOnceover = async (options: StartOptions): Promise<Onceover> =>
     : JSON.stringify({ http: { listen: `127.0.0.1:${port}` }, ...config }, null, 2)
   writeFileSync(configFile, text)
   const [command = "run", ...rest] = options.args ?? []
-  const child = spawn(join(projectRoot, "bin/onceover"), [command, configFile, ...rest], {
+  const child = spawn(join(projectRoot, "bin/onceover"), [...command.split(" "), configFile, ...rest], {
     cwd: folder,
     detached: true,
     env: { ...process.env, ...options.env },
