@@ -26,6 +26,8 @@ interface Step {
   readonly silent: boolean
   /** When it is written. */
   readonly order: number
+  /** When it is decided: two lanes' transactions are open at the same time. */
+  readonly decided: number
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
@@ -34,7 +36,8 @@ const step: fc.Arbitrary<Step> = fc.record({
   dropEvery: fc.constantFrom(0, 0, 2, 3),
   aborted: fc.boolean(),
   silent: fc.constantFrom(false, false, false, true),
-  order: fc.nat(100)
+  order: fc.nat(100),
+  decided: fc.nat(100)
 })
 
 interface World {
@@ -43,7 +46,7 @@ interface World {
   /** Records that the source has, but for those left out on purpose. */
   readonly wanted: ReadonlyArray<number>
   readonly notes: ReadonlyArray<Note>
-  /** The target's end before each note, and after the last. */
+  /** What is decided on the target (its last stable offset) before each note, and after the last. */
   readonly ends: ReadonlyArray<number>
   readonly sourceEnd: number
 }
@@ -57,9 +60,8 @@ const mirror = (steps: ReadonlyArray<Step>, ordered: boolean, markers: boolean):
   })
   const inOrder = ordered ? planned : planned.toSorted((a, b) => a.order - b.order)
   const again = ordered ? [] : inOrder.filter((one) => one.aborted)
-  const ends: Array<number> = []
+  const told: Array<{ readonly note: Note; readonly base: number; readonly decided: number }> = []
   const places = new Map<number, number>()
-  const notes: Array<Note> = []
   const known = new Map<string, number>()
   let target = 0
   const write = (one: typeof planned[number], aborted: boolean): void => {
@@ -81,8 +83,7 @@ const mirror = (steps: ReadonlyArray<Step>, ordered: boolean, markers: boolean):
     const written: ReadonlyArray<Written> = kept.length === 0 ? [] : [{ output, baseOffset: one.silent ? -1 : base }]
     const range = { ...SOURCE, first: one.first, last: one.first + one.size + one.hole - 1 }
     const note = noteOf(CLUSTER, [range], written, known)
-    if (note !== null) notes.push(decodeNote(encodeNote(note)))
-    ends.push(base)
+    if (note !== null) told.push({ note: decodeNote(encodeNote(note)), base, decided: one.decided })
   }
   for (const one of inOrder) {
     // Where order is kept, an aborted transaction is done again before anything else.
@@ -93,7 +94,9 @@ const mirror = (steps: ReadonlyArray<Step>, ordered: boolean, markers: boolean):
   const wanted = planned.flatMap((one) => Array.from({ length: one.size }, (_, n) => one.first + n)).filter((o) =>
     places.has(o)
   )
-  return { places, wanted, notes, ends: [...ends, target], sourceEnd: source }
+  const seen = ordered ? told : told.toSorted((a, b) => a.decided - b.decided)
+  const ends = seen.map((_, n) => Math.min(...seen.slice(n).map(({ base }) => base)))
+  return { places, wanted, notes: seen.map(({ note }) => note), ends: [...ends, target], sourceEnd: source }
 }
 
 const mapOf = (notes: ReadonlyArray<Note>): OffsetMap => {
@@ -157,7 +160,8 @@ describe("a translated position", () => {
           size: fc.integer({ min: 1, max: 6 }),
           hole: fc.nat(2),
           dropEvery: fc.constantFrom(0, 2),
-          order: fc.nat(9)
+          order: fc.nat(9),
+          decided: fc.nat(9)
         },
         aborted: fc.boolean(),
         silent: fc.constant(false)
