@@ -101,15 +101,12 @@ const parse = (path: string, text: string): Parsed => {
 }
 
 /**
- * Loads the file at `path`. `env` is the environment for `${env:NAME}`.
- *
- * Fails with ConfigError for whatever is wrong: the file, its syntax, a key, a value, a reference.
+ * A configuration from its text, as `loadConfig` takes it from a file. `path` names it in messages, and files that it
+ * refers to are found from its folder.
  */
-export const loadConfig = Effect.fn("loadConfig")(
-  function*(path: string, env: Environment): Effect.fn.Return<ResolvedConfig, ConfigError> {
-    const read = yield* Effect.result(readText(path))
-    if (Result.isFailure(read)) return yield* failWith(path, [problem("", `cannot be read: ${read.failure}`)])
-    const { problems: early, told, tree, warnings } = parse(path, read.success)
+export const parseConfig = Effect.fn("parseConfig")(
+  function*(text: string, env: Environment, path: string): Effect.fn.Return<ResolvedConfig, ConfigError> {
+    const { problems: early, told, tree, warnings } = parse(path, text)
     if (early.length > 0) return yield* failWith(path, early)
     const folder = dirname(resolve(path))
     const files = new Map<string, LoadedFile>()
@@ -129,5 +126,18 @@ export const loadConfig = Effect.fn("loadConfig")(
     const inFlows = (yield* Effect.all(ofFlows(resolution.config).map(checkByWire))).flat()
     if (inFlows.length > 0) return yield* failWith(path, inOrder(inFlows, told))
     return { ...resolution.config, warnings: [...warnings, ...resolution.config.warnings] }
+  }
+)
+
+/**
+ * Loads the file at `path`. `env` is the environment for `${env:NAME}`.
+ *
+ * Fails with ConfigError for whatever is wrong: the file, its syntax, a key, a value, a reference.
+ */
+export const loadConfig = Effect.fn("loadConfig")(
+  function*(path: string, env: Environment): Effect.fn.Return<ResolvedConfig, ConfigError> {
+    const read = yield* Effect.result(readText(path))
+    if (Result.isFailure(read)) return yield* failWith(path, [problem("", `cannot be read: ${read.failure}`)])
+    return yield* parseConfig(read.success, env, path)
   }
 )

@@ -15,6 +15,7 @@ import { History, keepHistory } from "../metrics/history.ts"
 import { serveHttp } from "../metrics/http.ts"
 import { exportMetrics } from "../metrics/otlp.ts"
 import { processMetrics } from "../metrics/processMetrics.ts"
+import type { StatusInput } from "../metrics/status.ts"
 import { VERSION } from "../version.ts"
 import { FlowStopped, GuaranteeChanged, ServiceError } from "./errors.ts"
 import { type FlowHandle, runFlow } from "./flow.ts"
@@ -203,16 +204,23 @@ const stop = (
     yield* Fiber.interruptAll(fibers)
   })
 
-/**
- * Runs every enabled flow until interrupted (or caught up, where that is asked for). Fails with ServiceError when
- * no flow can run.
- */
-export const runService = (
+/** A service that has been begun; it stops, in order, when its scope closes. */
+export interface RunningService {
+  /** What /status says now; never waits. */
+  readonly status: Effect.Effect<StatusInput>
+  /** Completes when the first flow runs; fails with ServiceError when none could be started. */
+  readonly started: Effect.Effect<void, ServiceError>
+  /** Ends when every flow has (or is caught up, where that was asked for); ServiceError where one has failed for good. */
+  readonly ended: Effect.Effect<void, ServiceError>
+}
+
+/** Begins every enabled flow. Fails when none is enabled, and when HTTP or the metrics' export cannot be begun. */
+export const startService = (
   config: ResolvedConfig,
   options: ServiceOptions,
   run: RunFlow = runFlow
-): Effect.Effect<void, ServiceError> =>
-  Effect.scoped(Effect.gen(function*() {
+): Effect.Effect<RunningService, ServiceError, Scope.Scope> =>
+  Effect.gen(function*() {
     const startedAtMs = yield* Clock.currentTimeMillis
     const enabled = config.flows.filter((flow) => flow.enabled)
     if (enabled.length === 0) return yield* new ServiceError({ lines: [`${config.path}: no flow is enabled`] })
@@ -226,11 +234,11 @@ export const runService = (
       (error) => new ServiceError({ lines: [error.message] })
     )
     if (collector !== null) yield* Effect.logInfo(`metrics go to ${collector}`)
+    const status = Effect.map(
+      Clock.currentTimeMillis,
+      (nowMs) => statusDocument(handles, { version: VERSION, startedAtMs, nowMs }, rates)
+    )
     if (config.http !== null) {
-      const status = Effect.map(
-        Clock.currentTimeMillis,
-        (nowMs) => statusDocument(handles, { version: VERSION, startedAtMs, nowMs }, rates)
-      )
       const history = new History()
       yield* Effect.forkScoped(keepHistory(history, () => readings(handles)))
       const served = yield* Effect.mapError(
@@ -246,6 +254,18 @@ export const runService = (
           stopping = true
         }, config.shutdownTimeoutMs)
     )
-    yield* firstStarts(all)
-    yield* options.untilCaughtUp ? allCaughtUp(all, fibers) : allFailed(all, fibers)
-  }))
+    const started = firstStarts(all)
+    const end = options.untilCaughtUp ? allCaughtUp(all, fibers) : allFailed(all, fibers)
+    return { status, started, ended: Effect.andThen(started, end) }
+  })
+
+/**
+ * Runs every enabled flow until interrupted (or caught up, where that is asked for). Fails with ServiceError when
+ * no flow can run.
+ */
+export const runService = (
+  config: ResolvedConfig,
+  options: ServiceOptions,
+  run: RunFlow = runFlow
+): Effect.Effect<void, ServiceError> =>
+  Effect.scoped(Effect.flatMap(startService(config, options, run), (service) => service.ended))
