@@ -48,6 +48,12 @@ export interface FlowState {
     readonly reasons: ReadonlyArray<string>
   }
   readonly totals: Readonly<Record<string, number>>
+  /** The control tasks of the flow; those that are on. */
+  readonly control?: ReadonlyArray<{
+    readonly task: string
+    readonly state: string
+    readonly reasons: ReadonlyArray<string>
+  }>
   readonly partitions: ReadonlyArray<{
     readonly topic: string
     readonly partition: number
