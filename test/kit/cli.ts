@@ -16,6 +16,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Default src/cli/main.ts. */
   readonly script?: string
+  /** After which it is killed, milliseconds. Default a minute. */
+  readonly timeoutMs?: number
 }
 
 export interface CliProcess {
@@ -27,15 +29,15 @@ export interface CliProcess {
 
 export const CLI_FIXTURE = "test/fixtures/cliService.ts"
 
-/** Starts `onceover ARGS`. A process that is still there after a minute is killed, and its end says so. */
+/** Starts `onceover ARGS`. A process that is still there after its time is killed, and its end says so. */
 export const startCli = (
   args: ReadonlyArray<string>,
-  { env = {}, script = "src/cli/main.ts" }: CliOptions = {}
+  { env = {}, script = "src/cli/main.ts", timeoutMs = 60_000 }: CliOptions = {}
 ): CliProcess => {
   const child = spawn(process.execPath, [join(projectRoot, script), ...args], {
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 60_000,
+    timeout: timeoutMs,
     killSignal: "SIGKILL"
   })
   let out = ""
