@@ -1,7 +1,8 @@
 /** Exactly-once between two clusters while workers die: the ledger's promise, judged by librdkafka in read_committed. */
 import { afterEach, assert, describe, it } from "vitest"
 import { createTopic } from "../kit/admin.ts"
-import { assertExact } from "../kit/mirror.ts"
+import { load, makeRecords } from "../kit/loader.ts"
+import { assertExact, mirrorUntilCaughtUp } from "../kit/mirror.ts"
 import { type Config, mirrorConfig, type Onceover, startOnceover } from "../kit/onceover.ts"
 import { sharedClusters, unique } from "../kit/shared.ts"
 import { metric, startFeed, untilMirrored } from "./mirrorRun.ts"
@@ -51,3 +52,14 @@ for (const mode of ["share", "consumer"] as const) {
     })
   })
 }
+
+it("a flow that runs at-least-once for a while comes back to its ledger with nothing lost and nothing doubled", async () => {
+  const topic = unique("exact-switch")
+  await createTopic(source, topic, { partitions: 2 })
+  const flow: Config = { name: topic, topics: [topic], "group.protocol": "share", "group.id": topic, "tasks.max": 2 }
+  for (const [n, guarantee] of ["exactly-once", "at-least-once", "exactly-once"].entries()) {
+    await load(source, makeRecords({ topic, count: 200, partitions: 2, from: 200 * n }))
+    await mirrorUntilCaughtUp(source, target, { ...flow, "delivery.guarantee": guarantee })
+  }
+  assertExact(await untilMirrored(source, target, { topic, targetTopic: `east.${topic}` }), 600)
+})
