@@ -27,6 +27,7 @@ import {
   offsetSyncsTopic
 } from "../control/mm2Formats.ts"
 import { endOffsets, groupProgress, partitionName, shareProgress } from "../control/offsets.ts"
+import { unwritable } from "../control/rights.ts"
 import type { ControlTask, TaskReport } from "../control/tasks.ts"
 import type { MirroredTopic } from "../control/topics.ts"
 import type { FlowClusters } from "../flowSetup.ts"
@@ -121,6 +122,11 @@ const open = (options: FlowOffsetsOptions): Effect.Effect<OffsetsTopic | null, W
       return null
     }
     const topic = yield* openOffsetsTopic(clusters.target, flow.name, clusters.sourceId)
+    // A note that is refused aborts its transaction: where it would be, none is written.
+    if ((yield* unwritable(clusters.target, [topic.name])).length > 0) {
+      log("warn", `there is no map of offsets: the principal may not WRITE ${topic.name} on "${flow.target}"`)
+      return null
+    }
     if (yield* topic.isNew) {
       const slots = yield* adopted(options)
       if (slots.length > 0) {
