@@ -13,6 +13,8 @@ export class Partition {
   /** Monotonic time in milliseconds before which nothing is sent: a wall clock that is set back must not hold it up. */
   notBefore = 0
   lastReason = "no answer yet"
+  /** Since when a target that answers says that the partition takes nothing; null: it takes, or nobody answers. */
+  refusedSince: number | null = null
   /** Set by the producer while the partition stands still. */
   stalledSince: number | null = null
 
@@ -30,12 +32,19 @@ export class Partition {
     this.notBefore = Math.max(this.notBefore, now + Math.round(wait * jitter))
   }
 
+  /** Whether the others of a call should not wait for it any longer. */
+  isLeftOut(now: number, settings: ProducerSettings): boolean {
+    return this.refusedSince !== null && now - this.refusedSince >= settings.partitionPatienceMs &&
+      this.sequences.slots.every((slot) => slot.state !== "inFlight" && !slot.maybeWritten)
+  }
+
   /** After a success. True when it stood still before. */
   recovered(): boolean {
     const stalled = this.stalledSince !== null
     this.attempts = 0
     this.notBefore = 0
     this.stalledSince = null
+    this.refusedSince = null
     return stalled
   }
 }

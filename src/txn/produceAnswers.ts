@@ -103,3 +103,9 @@ export const judgeProduce = (code: number): Verdict => {
       return { kind: "blocked" }
   }
 }
+
+const NOT_ENOUGH_REPLICAS = 19
+
+/** A target that answers says that the partition surely took nothing and for now takes nothing, whoever asks. */
+export const takesNothing = (code: number, verdict: Verdict): boolean =>
+  verdict.kind === "retry" && !verdict.maybeWritten && (verdict.refresh || code === NOT_ENOUGH_REPLICAS)

@@ -13,7 +13,7 @@ import { type BrokerNode } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { type ProtocolError } from "../wire/bytes.ts"
 import { type Partition, type Partitions } from "./partitions.ts"
-import { judgeProduce, type Verdict } from "./produceAnswers.ts"
+import { judgeProduce, takesNothing, type Verdict } from "./produceAnswers.ts"
 import {
   DeliveryTimedOut,
   HeldBack,
@@ -47,6 +47,7 @@ export type ProduceOutcome =
 
 /** INVALID_RECORD: what a broker would answer to a batch that cannot go through as bytes. */
 const INVALID_RECORD = 87
+const LEADER_NOT_AVAILABLE = 5
 
 export interface RunContext {
   readonly settings: ProducerSettings
@@ -162,7 +163,9 @@ export class ProduceRun {
       const route = this.#context.routes.find(p.topic, p.partition)
       if (route === null) {
         this.#context.routes.markStale(p.topic)
-        this.#pause(p, this.#context.routes.why(p.topic, p.partition), now)
+        const why = this.#context.routes.why(p.topic, p.partition)
+        this.#pause(p, why, now, true)
+        this.#leaveOut(p, LEADER_NOT_AVAILABLE, why, now)
         continue
       }
       if (broker === -1 ? (this.#inFlight.get(route.leader) ?? 0) >= maxInFlight : route.leader !== broker) continue
@@ -205,8 +208,10 @@ export class ProduceRun {
     return p.sequences.step()
   }
 
-  #pause(p: Partition, reason: string, now: number): void {
+  /** `refused`: a target that answers says that the partition takes nothing for now. */
+  #pause(p: Partition, reason: string, now: number, refused = false): void {
     p.pause(now, this.#context.settings, this.jitter)
+    p.refusedSince = refused ? p.refusedSince ?? now : null
     p.lastReason = reason
     if (p.attempts > 1) this.#context.onStall(p, reason, now)
   }
@@ -221,7 +226,13 @@ export class ProduceRun {
     }
   }
 
-  #block(p: Partition, slot: Slot<Item>, error: BrokerError): void {
+  /** The other partitions of the call go on without one that takes nothing for too long. */
+  #leaveOut(p: Partition, code: number, detail: string | null, now: number): void {
+    if (!p.isLeftOut(now, this.#context.settings)) return
+    for (const slot of [...p.sequences.slots].reverse()) this.#block(p, slot, { code, detail })
+  }
+
+  #block(p: Partition, slot: Slot<Item>, error: { readonly code: number; readonly detail: string | null }): void {
     if (slot.state === "inFlight") return
     const written = slot.maybeWritten ? "unknown" : "no"
     p.sequences.drop(slot)
@@ -307,8 +318,10 @@ export class ProduceRun {
         const known = this.#context.routes.learn(p.topic, p.partition, leaderId, leaderEpoch)
         if (known) this.#context.onLeader(p.topic, p.partition, { id: leaderId, epoch: leaderEpoch }, endpoint)
         else if (verdict.refresh) this.#context.routes.markStale(p.topic)
-        this.#again(p, slot, verdict.maybeWritten, reason(), now)
+        const refused = takesNothing(answer.errorCode, verdict)
+        this.#again(p, slot, verdict.maybeWritten, reason(), now, refused)
         if (known) p.notBefore = now
+        if (refused) this.#leaveOut(p, answer.errorCode, answer.errorMessage, now)
         return
       }
       case "outOfOrder":
@@ -349,10 +362,10 @@ export class ProduceRun {
     return verdict.kind !== "retry" || item.attempts < verdict.attempts ? verdict : { kind: verdict.then }
   }
 
-  #again(p: Partition, slot: Slot<Item>, maybeWritten: boolean, reason: string, now: number): void {
+  #again(p: Partition, slot: Slot<Item>, maybeWritten: boolean, reason: string, now: number, refused = false): void {
     p.sequences.retry(slot, { maybeWritten })
     if (slot.item.held) return this.#giveUpSlot(p, slot, false)
-    this.#pause(p, reason, now)
+    this.#pause(p, reason, now, refused)
   }
 
   #refuse(p: Partition, slot: Slot<Item>, kind: "refused" | "blocked", answer: Answer): void {

@@ -18,6 +18,12 @@ export interface ProducerSettings {
   readonly retryBackoffMs: number
   readonly retryBackoffMaxMs: number
   /**
+   * How long a partition that an answering target takes nothing for (no leader, too few replicas in sync) may hold
+   * up the other partitions of a call, and with them the transaction: well below transaction.timeout.ms. Infinity:
+   * for as long as it takes; a mirror's is a third of transaction.timeout.ms, at most 5 seconds.
+   */
+  readonly partitionPatienceMs: number
+  /**
    * After a batch that its partition does not take: "hold" back what follows it in that partition (order is kept;
    * the default), or "continue" with it.
    */
@@ -36,11 +42,13 @@ export const defaultProducerSettings: ProducerSettings = {
   maxRequestBytes: 8 * 1024 * 1024,
   retryBackoffMs: 100,
   retryBackoffMaxMs: 1_000,
+  partitionPatienceMs: Infinity,
   afterFailure: "hold",
   transactionTimeoutMs: 15_000
 }
 
 const MAX_INT = 2_147_483_647
+const LONGEST_PATIENCE_MS = 5_000
 
 /** As in Kafka: a batch must have time for one whole request, or every slow answer would be a failure. */
 const deliveryTimeout = (settings: ClientSettings, requestTimeoutMs: number): number => {
@@ -66,6 +74,13 @@ export const parseProducerSettings = (settings: ClientSettings): Effect.Effect<P
     const fallback = defaultProducerSettings
     const requestTimeoutMs = integer(settings, "request.timeout.ms", fallback.requestTimeoutMs, 1, MAX_INT)
     const retryBackoffMs = integer(settings, "retry.backoff.ms", fallback.retryBackoffMs, 0, MAX_INT)
+    const transactionTimeoutMs = integer(
+      settings,
+      "transaction.timeout.ms",
+      fallback.transactionTimeoutMs,
+      1,
+      MAX_INT
+    )
     return {
       requestTimeoutMs,
       deliveryTimeoutMs: deliveryTimeout(settings, requestTimeoutMs),
@@ -82,7 +97,8 @@ export const parseProducerSettings = (settings: ClientSettings): Effect.Effect<P
         retryBackoffMs,
         integer(settings, "retry.backoff.max.ms", fallback.retryBackoffMaxMs, 0, MAX_INT)
       ),
+      partitionPatienceMs: Math.min(LONGEST_PATIENCE_MS, transactionTimeoutMs / 3),
       afterFailure: fallback.afterFailure,
-      transactionTimeoutMs: integer(settings, "transaction.timeout.ms", fallback.transactionTimeoutMs, 1, MAX_INT)
+      transactionTimeoutMs
     }
   })

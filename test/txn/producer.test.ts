@@ -108,6 +108,23 @@ describe("a producer", () => {
       assert.deepStrictEqual([recovered, yield* producer.stalls], [["orders-2"], []])
     }))
 
+  it.effect("leaves a partition without a leader out after some seconds, so that the others go on, and takes it in again", () =>
+    Effect.gen(function*() {
+      const { fake, producer } = yield* setUp({ settings: { partitionPatienceMs: 5_000 } })
+      const led = fake.topics.get("orders")?.partitions[1] as { leader: number; epoch: number }
+      led.leader = -1
+      const both = [batch("orders", 0, "a"), batch("orders", 1, "b")]
+      assert.deepStrictEqual(summary(yield* finished(producer.produce(both))), [0, "PartitionBlocked no"])
+      const again = yield* Effect.forkChild(producer.produce([batch("orders", 0, "c"), batch("orders", 1, "b")]))
+      yield* TestClock.adjust("1500 millis")
+      assert.isDefined(again.pollUnsafe(), "known to take nothing: the second call does not wait for it")
+      assert.deepStrictEqual(summary(yield* Fiber.join(again)), [1, "PartitionBlocked no"])
+      led.leader = 1
+      led.epoch++
+      assert.deepStrictEqual(summary(yield* finished(producer.produce([batch("orders", 1, "b")]))), [0])
+      assert.deepStrictEqual([fake.values("orders", 0), fake.values("orders", 1)], [["a", "c"], ["b"]])
+    }))
+
   it.effect("goes on after a target that was down where timers go off a little early, as those of a busy process do", () =>
     Effect.gen(function*() {
       const clock = yield* Clock.Clock

@@ -7,7 +7,7 @@ describe("a producer's settings in Kafka's names", () => {
   it.effect("nothing set: a target that is down is waited for, five requests in flight", () =>
     Effect.gen(function*() {
       const settings = yield* parseProducerSettings({ "bootstrap.servers": "a:1" })
-      assert.deepStrictEqual(settings, defaultProducerSettings)
+      assert.deepStrictEqual(settings, { ...defaultProducerSettings, partitionPatienceMs: 5_000 })
       assert.strictEqual(settings.deliveryTimeoutMs, Infinity)
     }))
 
@@ -29,6 +29,7 @@ describe("a producer's settings in Kafka's names", () => {
         requestTimeoutMs: 15_000,
         retryBackoffMs: 250,
         retryBackoffMaxMs: 4_000,
+        partitionPatienceMs: 5_000,
         transactionTimeoutMs: 120_000,
         afterFailure: "hold"
       })
