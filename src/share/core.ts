@@ -33,7 +33,8 @@ export type ShareEvent =
     readonly kind: "partitionProblem"
     readonly topic: string
     readonly partition: number
-    readonly code: number
+    /** null: no broker has said anything. */
+    readonly code: number | null
     readonly why: string
   }
   /** It gives records again. */
@@ -131,6 +132,8 @@ export class ShareCore {
   readonly links = new Map<number, BrokerLink>()
   /** Partitions ("orders-0") that are not fetched although they are assigned. */
   readonly resting = new Set<string>()
+  /** Of these was said that no broker can be asked for them (unreachable.ts). */
+  readonly unreachable = new Map<string, TopicIdPartition>()
   demand: Demand | null = null
   readonly arrivals: Array<Hold> = []
   readonly arrived: Latch.Latch = Latch.makeUnsafe(false)

@@ -10,6 +10,7 @@ import type { AckUnit } from "./ackQueue.ts"
 import { backoffMs, type BrokerLink, type ShareCore } from "./core.ts"
 import { NO_SHARE_GROUPS, ShareError } from "./errors.ts"
 import type { TopicIdPartition } from "./session.ts"
+import { brokerAnswered, brokerSilent } from "./unreachable.ts"
 import { Code, topVerdict } from "./verdicts.ts"
 
 /** Partitions grouped by topic id, as requests list them. */
@@ -66,6 +67,7 @@ export const afterFailure = Effect.fnUntraced(
     const unsent = error._tag === "ConnectionError" && error.outcome === "unsent"
     yield* loseSession(core, link, error.message, acks, unsent ? "lost" : "unknown")
     yield* pauseLink(core, link)
+    brokerSilent(core, link, error.message)
     // The broker may be gone for good: who leads its partitions now?
     for (const partition of link.wanted.values()) {
       core.reroute({
@@ -91,6 +93,7 @@ export const topLevel = Effect.fnUntraced(
     const verdict = topVerdict(code)
     if (verdict === "ok") {
       link.failures = 0
+      brokerAnswered(core, link)
       return true
     }
     const error = new BrokerError({ api, code, subject: `group ${core.groupId}`, detail })

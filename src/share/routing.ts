@@ -7,12 +7,13 @@ import { Effect, Result } from "effect"
 import type { TopicMetadata } from "../wire/cluster.ts"
 import { backoffMs, BrokerLink, type ShareCore } from "./core.ts"
 import { partitionKey, type TopicIdPartition } from "./session.ts"
+import { forgetUnassigned, leaderless } from "./unreachable.ts"
 
 export interface Routes {
   /** Of each broker, the partitions it leads. */
   readonly byBroker: ReadonlyMap<number, ReadonlyMap<string, TopicIdPartition>>
   /** Partitions without a leader, or whose topic has no name yet. */
-  readonly unresolved: number
+  readonly unresolved: ReadonlyArray<TopicIdPartition>
 }
 
 /** Pure: the assignment over what metadata knows. */
@@ -21,16 +22,16 @@ export const computeRoutes = (
   topics: ReadonlyMap<string, TopicMetadata>
 ): Routes => {
   const byBroker = new Map<number, Map<string, TopicIdPartition>>()
-  let unresolved = 0
+  const unresolved: Array<TopicIdPartition> = []
   for (const [topicId, partitions] of assignment) {
     const known = topics.get(topicId)?.partitions
     for (const partition of partitions) {
       const leader = known?.find((p) => p.partition === partition)?.leader ?? -1
+      const at = { topicId, partition }
       if (leader < 0) {
-        unresolved++
+        unresolved.push(at)
         continue
       }
-      const at = { topicId, partition }
       const list = byBroker.get(leader)
       if (list === undefined) byBroker.set(leader, new Map([[partitionKey(at), at]]))
       else list.set(partitionKey(at), at)
@@ -84,8 +85,10 @@ export const keepRoutes = Effect.fnUntraced(
       const assignment = core.assignment
       const topics = yield* lookUp(core, assignment)
       const routes = computeRoutes(assignment, topics)
-      if (routes.unresolved > 0) {
+      forgetUnassigned(core)
+      if (routes.unresolved.length > 0) {
         fruitless++
+        leaderless(core, routes.unresolved, fruitless)
         for (const topic of topics.values()) yield* core.cluster.invalidate(topic.name)
       } else fruitless = 0
       if (core.closing) return
