@@ -19,23 +19,35 @@ export interface Feed {
   readonly stop: () => Promise<number>
 }
 
+export interface FeedSpec {
+  readonly topic: string
+  readonly targetTopic: string
+  readonly partitions: number
+  /** Default 2 000. */
+  readonly ahead?: number
+  /** Records at once. Default 100. */
+  readonly chunk?: number
+  /** The most to wait for the mirror, milliseconds. Default 120 000. */
+  readonly timeoutMs?: number
+}
+
 /** Records on and on, round robin over the partitions, never more than `ahead` before what the target topic has. */
 export const startFeed = async (
   source: Bootstrap,
   target: Bootstrap,
-  spec: { readonly topic: string; readonly targetTopic: string; readonly partitions: number; readonly ahead?: number }
+  spec: FeedSpec
 ): Promise<Feed> => {
-  const { ahead = 2_000, partitions, targetTopic, topic } = spec
+  const { ahead = 2_000, chunk = 100, partitions, targetTopic, timeoutMs = 120_000, topic } = spec
   const loader = await openLoader(source)
   let sent = 0
   let going = true
   const arrived = async () => (await endOffsets(target, targetTopic)).reduce((sum, end) => sum + end, 0)
   const loop = (async () => {
     while (going) {
-      await loader.send(makeRecords({ topic, count: 100, partitions, from: sent }))
-      sent += 100
+      await loader.send(makeRecords({ topic, count: chunk, partitions, from: sent }))
+      sent += chunk
       await until(async () => !going || (await arrived()) > sent - ahead, {
-        timeoutMs: 120_000,
+        timeoutMs,
         what: `the mirror to come within ${ahead} records`
       })
     }
@@ -47,7 +59,7 @@ export const startFeed = async (
     more: async (count) => {
       const wanted = sent + count
       await until(() => sent >= wanted, {
-        timeoutMs: 120_000,
+        timeoutMs,
         what: () => `${wanted} records on the source; there are ${sent}`
       })
     },
@@ -120,7 +132,8 @@ export const untilMirrored = async (
   source: Bootstrap,
   target: Bootstrap,
   places: { readonly topic: string; readonly targetTopic: string },
-  mirrors: ReadonlyArray<Onceover> = []
+  mirrors: ReadonlyArray<Onceover> = [],
+  timeoutMs = 120_000
 ): Promise<Comparison> => {
   let last: Comparison | undefined
   await until(async () => {
@@ -129,7 +142,7 @@ export const untilMirrored = async (
     last = compare(wanted, got, { topic: () => places.targetTopic })
     return last.lost.length === 0
   }, {
-    timeoutMs: 120_000,
+    timeoutMs,
     everyMs: 300,
     what: () =>
       `all of ${places.topic} on the target: ${last === undefined ? "not read yet" : describeComparison(last)}\n${
