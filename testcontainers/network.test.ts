@@ -38,7 +38,9 @@ const running = async (topic: string, lockMs: number): Promise<Onceover> => {
     target: "west",
     topics: [topic],
     "tasks.max": 1,
-    "delivery.guarantee": "at-least-once"
+    "delivery.guarantee": "at-least-once",
+    // What a topic on the target takes is set here by hand.
+    "sync.topic.configs.enabled": false
   }
   const flows: ReadonlyArray<Config> = [
     {
