@@ -87,7 +87,7 @@ describe("what else is in the way", () => {
       await assertBothSay(
         withFlow({ "group.protocol": second, "group.id": groupId }),
         new RegExp(
-          `group\\.id ${groupId}: a (classic|share) group of this name exists.* a ${second} group is wanted.*progress`
+          `group\\.id ${groupId}: a (classic|consumer|share) group of this name exists.* a ${second} group is wanted.*progress`
         )
       )
     }
