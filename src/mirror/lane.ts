@@ -15,6 +15,7 @@ import type { Copied, CopyUnit, Output } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
 import {
+  BEHIND,
   hold,
   holdUndecided,
   isFull,
@@ -25,10 +26,10 @@ import {
   unitSettlements
 } from "./laneContext.ts"
 import type { PendingUnit } from "./pending.ts"
-import { BEHIND, handleFailures, narrow, writeRest } from "./refusals.ts"
+import { handleFailures, narrow, writeRest } from "./refusals.ts"
 import { copyOne, retryHeld } from "./retries.ts"
 import { triageDelivery } from "./triage.ts"
-import { settle, transact, type WriteOutcome, type Writing } from "./writing.ts"
+import { settle, transact, whyNot, type WriteOutcome, type Writing } from "./writing.ts"
 
 export type LaneError = ProducerError | BindingStopped | WireError | FlowStopped
 
@@ -49,7 +50,7 @@ const unwritten = (
     const outcome = outcomes[from + n]
     if (outcome?.kind === "written") return
     remaining.push(output)
-    if (outcome?.kind === "refused" && reason === "") reason = outcome.error.message
+    if (outcome !== undefined && (reason === "" || reason === BEHIND)) reason = whyNot(outcome)
   })
   return { remaining, reason: reason === "" ? BEHIND : reason }
 }

@@ -48,6 +48,8 @@ export interface LaneParts<E> {
 }
 
 export const TWICE = "delivered twice: the other delivery of these records is being written"
+export const BEHIND = "a batch before it in the target partition is not taken"
+export const ABORTED = "the transaction it was to be in had to be aborted"
 export const UNDECIDED = "another lane's transaction over these records is not decided yet"
 
 /** Between two tries of held work, milliseconds: doubling, with this floor and ceiling. */
@@ -67,6 +69,8 @@ export interface LaneContext<E> {
   retryDelayMs: number
   /** The last pass over what is held found some of it in another's open transaction. */
   undecided: boolean
+  /** A transaction was not committed since the last pass: nothing was refused, so nothing is to be waited for long. */
+  aborted: boolean
 }
 
 export const makeContext = <E>(parts: LaneParts<E>) =>
@@ -77,7 +81,8 @@ export const makeContext = <E>(parts: LaneParts<E>) =>
     settling,
     retryAtMs: 0,
     retryDelayMs: RETRY_FLOOR_MS,
-    undecided: false
+    undecided: false,
+    aborted: false
   }))
 
 const asSettlements = (ranges: ReadonlyArray<OffsetRange>, type: Settlement["type"]): ReadonlyArray<Settlement> =>
@@ -111,7 +116,10 @@ export const hold = <E>(lane: LaneContext<E>, item: Pending) =>
       lane.retryAtMs = (yield* nowMs) + RETRY_FLOOR_MS
     }
     lane.pending.add(compacted(item))
-    lane.parts.events.blocked(item.delivery, lane.pending.reasonOf(item.delivery) ?? item.reason)
+    // The next try comes at once: it is no block yet.
+    if (item.reason !== ABORTED) {
+      lane.parts.events.blocked(item.delivery, lane.pending.reasonOf(item.delivery) ?? item.reason)
+    }
     yield* pause(lane, item.delivery)
   })
 

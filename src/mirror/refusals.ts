@@ -10,11 +10,9 @@ import { intersect, type OffsetRange, rangeSet, size, subtract } from "../wire/r
 import type { Copied, CopyFailure, CopyUnit, Output } from "./copy.ts"
 import type { Delivery } from "./delivery.ts"
 import { FlowStopped } from "./errors.ts"
-import { hold, type LaneContext, type Letter, unitSettlements } from "./laneContext.ts"
+import { BEHIND, hold, type LaneContext, type Letter, unitSettlements } from "./laneContext.ts"
 import { deliveryAt, deliveryFrom, halve, type PendingUnit, singleRecord } from "./pending.ts"
-import { settle, type Writing } from "./writing.ts"
-
-export const BEHIND = "a batch before it in the target partition is not taken"
+import { settle, whyNot, type Writing } from "./writing.ts"
 
 /** Writes one letter; null when it is written, else why not. */
 const writeLetter = <E>(lane: LaneContext<E>, writing: Writing, letter: Letter) =>
@@ -23,9 +21,7 @@ const writeLetter = <E>(lane: LaneContext<E>, writing: Writing, letter: Letter) 
     const output = lane.parts.deadLetter(letter)
     const outcome = (yield* writing.write([output]))[0]
     if (outcome?.kind === "written") return null
-    return `the dead-letter topic ${output.topic} does not take it: ${
-      outcome?.kind === "refused" ? outcome.error.message : BEHIND
-    }`
+    return `the dead-letter topic ${output.topic} does not take it: ${outcome === undefined ? BEHIND : whyNot(outcome)}`
   })
 
 /** A single record the target refuses. True when it went to the dead-letter topic instead. */
@@ -88,7 +84,7 @@ export const writeRest = <E>(
         else if (yield* refusedRecord(lane, writing, item, output, outcome.error)) item.remaining = rest
         else return false
       } else {
-        item.reason = outcome?.kind === "refused" ? outcome.error.message : BEHIND
+        item.reason = outcome === undefined ? BEHIND : whyNot(outcome)
         return false
       }
     }

@@ -158,11 +158,12 @@ export const retryHeld = <E>(
     if (lane.pending.size === 0 || now < lane.retryAtMs) return
     let moved = false
     lane.undecided = false
+    lane.aborted = false
     for (const held of lane.pending.partitions()) {
       const items = yield* tryable(lane, held)
       if (items.length === 0) continue
       if (yield* transact(lane, (writing) => retryPartition(lane, writing, items))) moved = true
     }
-    lane.retryDelayMs = moved ? RETRY_FLOOR_MS : Math.min(lane.retryDelayMs * 2, RETRY_CEILING_MS)
+    lane.retryDelayMs = moved || lane.aborted ? RETRY_FLOOR_MS : Math.min(lane.retryDelayMs * 2, RETRY_CEILING_MS)
     lane.retryAtMs = (yield* nowMs) + (lane.undecided ? UNDECIDED_RETRY_MS : lane.retryDelayMs)
   })

@@ -11,7 +11,7 @@ import type { ProduceOutcome } from "../txn/produceRun.ts"
 import { EMPTY, type OffsetRange, overlaps, type RangeSet, rangeSet, union } from "../wire/ranges.ts"
 import type { CopyUnit, Output } from "./copy.ts"
 import type { Delivery, Settlement } from "./delivery.ts"
-import type { LaneContext } from "./laneContext.ts"
+import { ABORTED, BEHIND, type LaneContext } from "./laneContext.ts"
 import type { Written } from "./offsets/laneNotes.ts"
 import { deliveryWithin } from "./pending.ts"
 
@@ -22,8 +22,14 @@ export type WriteOutcome =
    * partition takes none at all ("partition": a right or a policy is in the way). The error says why.
    */
   | { readonly kind: "refused"; readonly scope: "records" | "partition"; readonly error: Error }
-  /** Not taken, since an earlier batch of the partition was refused. */
-  | { readonly kind: "skipped" }
+  /** Not taken, since an earlier batch of the partition was refused, or the transaction can only be aborted. */
+  | { readonly kind: "skipped"; readonly doomed: boolean }
+
+/** Of an outcome that is not "written". */
+export const whyNot = (outcome: WriteOutcome): string => {
+  if (outcome.kind === "refused") return outcome.error.message
+  return outcome.kind === "skipped" && outcome.doomed ? ABORTED : BEHIND
+}
 
 /** What is finished once the transaction is committed. */
 export interface Finished {
@@ -40,11 +46,13 @@ export class Writing {
   readonly placed: Array<Placed> = []
   /** Outputs that are the source's records, and where they are now. */
   readonly written: Array<Written> = []
+  readonly #exactlyOnce: boolean
   /** By source partition. */
   readonly #claimed = new Map<string, RangeSet>()
 
-  constructor(transaction: BoundTransaction) {
+  constructor(transaction: BoundTransaction, exactlyOnce: boolean) {
     this.transaction = transaction
+    this.#exactlyOnce = exactlyOnce
   }
 
   /**
@@ -78,11 +86,12 @@ export class Writing {
       if (output.source !== undefined) this.written.push({ output, baseOffset: outcome.baseOffset })
       return { kind: "written" }
     }
-    return refusal(outcome.error)
+    return refusal(outcome.error, this.#exactlyOnce)
   }
 }
 
-const refusal = (error: ProduceFailure): WriteOutcome => {
+/** What is in doubt cannot be committed exactly once. */
+const refusal = (error: ProduceFailure, exactlyOnce: boolean): WriteOutcome => {
   switch (error._tag) {
     case "RecordRefused":
       return { kind: "refused", scope: "records", error }
@@ -90,7 +99,7 @@ const refusal = (error: ProduceFailure): WriteOutcome => {
     case "DeliveryTimedOut":
       return { kind: "refused", scope: "partition", error }
     case "HeldBack":
-      return { kind: "skipped" }
+      return { kind: "skipped", doomed: exactlyOnce && error.written === "unknown" }
   }
 }
 
@@ -146,6 +155,7 @@ const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reas
     const again = deliveryWithin(delivery, rangeSet(settlements))
     lane.pending.addFirst({ kind: "copy", delivery: again, reason })
   }
+  lane.aborted = true
   lane.retryAtMs = 0
 }
 
@@ -176,7 +186,7 @@ export const transact = <E, A, E3>(
 ): Effect.Effect<A, E3 | ProducerError | BindingStopped> =>
   Effect.gen(function*() {
     const { binding } = lane.parts
-    const writing = new Writing(yield* binding.begin)
+    const writing = new Writing(yield* binding.begin, binding.guarantee === "exactly-once")
     const result = yield* body(writing).pipe(
       Effect.tap(() => stage(lane, writing)),
       Effect.onError(() => Effect.ignore(writing.transaction.abort))
@@ -184,6 +194,7 @@ export const transact = <E, A, E3>(
     const outcome = yield* writing.transaction.commit
     if (outcome.kind === "committed") yield* committed(lane, writing.finished)
     else {
+      yield* Effect.logDebug(`transaction ${outcome.kind}: ${outcome.reason}`)
       // Unknown is resolved before anything else: after `start` the binding knows what is done.
       if (outcome.kind === "unknown") yield* binding.start
       if (binding.settlesItself) lane.parts.events.transaction("aborted")

@@ -4,7 +4,8 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { runLane } from "../../src/mirror/lane.ts"
 import { partsOf } from "../../src/mirror/triage.ts"
-import type { Binding, SourceRange, Triage } from "../../src/txn/binding.ts"
+import type { Binding, BoundTransaction, SourceRange, Triage } from "../../src/txn/binding.ts"
+import { HeldBack } from "../../src/txn/produceErrors.ts"
 import { delivery, rec, storedBatch } from "./batches.ts"
 import { makeWorld, type World, type WorldOptions } from "./fakes.ts"
 
@@ -108,6 +109,54 @@ describe("a transaction that was aborted because the records are mirrored alread
       })
       yield* run(world, 2)
       assert.deepStrictEqual(world.log, ["start", "write v0 v1 v2", "aborted", "settle 0-2:accept", "resume orders-0"])
+    }))
+})
+
+describe("a transaction that can only be aborted", () => {
+  /** The first so many: a time-out or another worker has ended them while they were written. */
+  const doomed = (times: number, reason: string): Partial<WorldOptions> => {
+    let left = times
+    const given = makeWorld({ deliveries: [] }).parts.binding
+    return {
+      outcomes: Array.from({ length: times }, () => ({ kind: "aborted", reason })),
+      binding: {
+        ...exactlyOnce,
+        begin: Effect.suspend(() => left-- > 0 ? Effect.succeed(heldBack(reason)) : given.begin)
+      }
+    }
+  }
+  const heldBack = (reason: string): BoundTransaction => ({
+    produce: (batches) =>
+      Effect.succeed(
+        batches.map(({ partition, topic }) => ({
+          ok: false,
+          error: new HeldBack({ topic, partition, written: "unknown" })
+        }))
+      ),
+    stage: () => Effect.void,
+    commit: Effect.succeed({ kind: "aborted", reason }),
+    abort: Effect.succeed({ kind: "aborted", reason })
+  })
+
+  it.effect("is tried again each second, however often: the target has refused nothing", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], ...doomed(6, "timed out") })
+      yield* run(world, 8)
+      assert.deepStrictEqual(world.log.filter((line) => line.startsWith("settle")), ["settle 0-2:accept"])
+    }))
+
+  it.effect("is no block of a partition when the next one goes through", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], ...doomed(1, "timed out") })
+      yield* run(world, 3)
+      assert.deepStrictEqual(world.stalls, [])
+    }))
+
+  it.effect("says so when it happens again", () =>
+    Effect.gen(function*() {
+      const world = makeWorld({ deliveries: [[three()]], ...doomed(3, "timed out") })
+      yield* run(world, 5)
+      assert.match(world.stalls[0] ?? "", /transaction .* had to be aborted/)
     }))
 })
 
