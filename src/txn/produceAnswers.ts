@@ -105,6 +105,13 @@ export const judgeProduce = (code: number): Verdict => {
 }
 
 const NOT_ENOUGH_REPLICAS = 19
+const CONCURRENT_TRANSACTIONS = 51
+
+/** Everyday: a transaction follows another at once, and the markers of that are still on their way to busy brokers. */
+const PATIENCE = 5
+
+/** After how many failures in a row people should hear of it. */
+export const failuresBeforeWord = (code: number | null): number => code === CONCURRENT_TRANSACTIONS ? PATIENCE : 1
 
 /** A target that answers says that the partition surely took nothing and for now takes nothing, whoever asks. */
 export const takesNothing = (code: number, verdict: Verdict): boolean =>

@@ -13,7 +13,7 @@ import { type BrokerNode } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { type ProtocolError } from "../wire/bytes.ts"
 import { type Partition, type Partitions } from "./partitions.ts"
-import { judgeProduce, takesNothing, type Verdict } from "./produceAnswers.ts"
+import { failuresBeforeWord, judgeProduce, takesNothing, type Verdict } from "./produceAnswers.ts"
 import {
   DeliveryTimedOut,
   HeldBack,
@@ -209,11 +209,11 @@ export class ProduceRun {
   }
 
   /** `refused`: a target that answers says that the partition takes nothing for now. */
-  #pause(p: Partition, reason: string, now: number, refused = false): void {
+  #pause(p: Partition, reason: string, now: number, refused = false, code: number | null = null): void {
     p.pause(now, this.#context.settings, this.jitter)
     p.refusedSince = refused ? p.refusedSince ?? now : null
     p.lastReason = reason
-    if (p.attempts > 1) this.#context.onStall(p, reason, now)
+    if (p.attempts > failuresBeforeWord(code)) this.#context.onStall(p, reason, now)
   }
 
   /** The leaders could not be asked for. A missing right blocks; everything else may pass. */
@@ -365,7 +365,7 @@ export class ProduceRun {
   #again(p: Partition, slot: Slot<Item>, maybeWritten: boolean, reason: string, now: number, refused = false): void {
     p.sequences.retry(slot, { maybeWritten })
     if (slot.item.held) return this.#giveUpSlot(p, slot, false)
-    this.#pause(p, reason, now, refused)
+    this.#pause(p, reason, now, refused, slot.item.lastCode)
   }
 
   #refuse(p: Partition, slot: Slot<Item>, kind: "refused" | "blocked", answer: Answer): void {

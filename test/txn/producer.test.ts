@@ -108,6 +108,18 @@ describe("a producer", () => {
       assert.deepStrictEqual([recovered, yield* producer.stalls], [["orders-2"], []])
     }))
 
+  it.effect("does not speak of a transaction that is still being ended, unless that takes long", () =>
+    Effect.gen(function*() {
+      const stalls: Array<Stall> = []
+      const { fake, producer } = yield* setUp({ onStall: (stall) => stalls.push(stall) })
+      fake.codes.push(51, 51, 51)
+      assert.deepStrictEqual(summary(yield* finished(producer.produce([batch("orders", 0, "a")]))), [0])
+      assert.deepStrictEqual(stalls, [])
+      fake.codes.push(...Array.from({ length: 10 }, () => 51))
+      assert.deepStrictEqual(summary(yield* finished(producer.produce([batch("orders", 0, "b")]))), [1])
+      assert.include(stalls[0]?.reason, "CONCURRENT_TRANSACTIONS")
+    }))
+
   it.effect("leaves a partition without a leader out after some seconds, so that the others go on, and takes it in again", () =>
     Effect.gen(function*() {
       const { fake, producer } = yield* setUp({ settings: { partitionPatienceMs: 5_000 } })
