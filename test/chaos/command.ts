@@ -9,7 +9,8 @@ import { World } from "./world.ts"
 const options = {
   seed: { type: "string", default: "1" },
   minutes: { type: "string", default: "10" },
-  scenario: { type: "string" }
+  scenario: { type: "string" },
+  keep: { type: "boolean", default: false }
 } as const
 
 export type Print = (line: string) => void
@@ -19,11 +20,13 @@ interface Run {
   readonly scenario: Scenario
   readonly seed: number
   readonly minutes: number
+  /** Logs also when nothing was wrong. */
+  readonly keep: boolean
   readonly print: Print
 }
 
 /** True when nothing was wrong. */
-const runScenario = async ({ minutes, name, print, scenario, seed }: Run): Promise<boolean> => {
+const runScenario = async ({ keep, minutes, name, print, scenario, seed }: Run): Promise<boolean> => {
   const started = performance.now()
   const say: Print = (text) => print(`${((performance.now() - started) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   print(`== ${name}: ${scenario.what}`)
@@ -49,10 +52,8 @@ const runScenario = async ({ minutes, name, print, scenario, seed }: Run): Promi
   } catch (error) {
     world.problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
-  if (world.problems.length > 0) {
-    for (const problem of world.problems) say(`WRONG: ${problem}`)
-    say(`logs are in ${world.keepLogs(`chaos-${name}-${seed}`)}`)
-  }
+  for (const problem of world.problems) say(`WRONG: ${problem}`)
+  if (keep || world.problems.length > 0) say(`logs are in ${world.keepLogs(`chaos-${name}-${seed}`)}`)
   await world.dispose()
   await Promise.all([source.stop(), target.stop()])
   return world.problems.length === 0
@@ -74,7 +75,7 @@ export const chaosCommand = async (args: ReadonlyArray<string>, print: Print): P
   }
   const failed: Array<string> = []
   for (const [name, scenario] of chosen) {
-    if (!(await runScenario({ name, scenario, seed, minutes, print }))) failed.push(name)
+    if (!(await runScenario({ name, scenario, seed, minutes, keep: values.keep, print }))) failed.push(name)
   }
   print(`seed ${seed}: ${chosen.length - failed.length} scenarios held, ${failed.length} did not ${failed.join(", ")}`)
   return failed.length === 0 ? 0 : 1
