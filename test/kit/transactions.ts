@@ -71,21 +71,19 @@ export const abortedTransactions = (cluster: Bootstrap, topics: ReadonlyArray<st
       return aborts.size
     }).pipe(Effect.mapError((error: WireError | { readonly message: string }) => new Error(error.message))))
 
-/**
- * Kills a worker with SIGKILL while it has a transaction open on `target`: it is frozen, looked at, and thawed again
- * when it has none. Gives the transactional ids that it has left open; none when `last` says that no transaction will
- * come any more, and it is killed all the same.
- *
- * `instance`: the worker's instance.id, which is part of its transactional ids.
- */
-export const killInTransaction = async (
+export interface InTransaction {
+  readonly target: Bootstrap
+  /** The worker's instance.id, which is part of its transactional ids. */
+  readonly instance: string
+  /** No transaction will come any more: it is done without one. */
+  readonly last?: () => boolean
+}
+
+/** Freezes a worker (SIGSTOP) while it has a transaction open: frozen, looked at, and thawed again when it has none. */
+export const freezeInTransaction = async (
   worker: Onceover,
-  { instance, last = () => false, target }: {
-    readonly target: Bootstrap
-    readonly instance: string
-    readonly last?: () => boolean
-  }
-): Promise<ReadonlyArray<string>> => {
+  { instance, last = () => false, target }: InTransaction
+): Promise<void> => {
   const open = () => openTransactions(target, instance)
   await until(async () => {
     if (last()) return true
@@ -98,6 +96,14 @@ export const killInTransaction = async (
     }
     return true
   }, { what: () => `a transaction of ${instance}; it said\n${worker.output().slice(-2_000)}`, timeoutMs: 120_000 })
+}
+
+/** The same with SIGKILL. Gives the transactional ids that it has left open. */
+export const killInTransaction = async (
+  worker: Onceover,
+  options: InTransaction
+): Promise<ReadonlyArray<string>> => {
+  await freezeInTransaction(worker, options)
   await worker.kill("SIGKILL")
-  return open()
+  return openTransactions(options.target, options.instance)
 }
