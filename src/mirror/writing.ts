@@ -47,6 +47,7 @@ export class Writing {
   /** Outputs that are the source's records, and where they are now. */
   readonly written: Array<Written> = []
   readonly #exactlyOnce: boolean
+  #doomed = false
   /** By source partition. */
   readonly #claimed = new Map<string, RangeSet>()
 
@@ -65,6 +66,11 @@ export class Writing {
     if (ranges.some((range) => overlaps(claimed, range))) return false
     this.#claimed.set(key, union(claimed, rangeSet(ranges)))
     return true
+  }
+
+  /** It can only be aborted. */
+  get doomed(): boolean {
+    return this.#doomed
   }
 
   finish(delivery: Delivery, settlements: ReadonlyArray<Settlement>, unit: CopyUnit | null): void {
@@ -86,7 +92,9 @@ export class Writing {
       if (output.source !== undefined) this.written.push({ output, baseOffset: outcome.baseOffset })
       return { kind: "written" }
     }
-    return refusal(outcome.error, this.#exactlyOnce)
+    const told = refusal(outcome.error, this.#exactlyOnce)
+    if (told.kind === "skipped" && told.doomed) this.#doomed = true
+    return told
   }
 }
 
@@ -144,7 +152,7 @@ const committed = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>) =
   })
 
 /** What was not committed is to be done again: it is still held, and is copied anew from its own bytes. */
-const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reason: string): void => {
+const undone = <E>(lane: LaneContext<E>, { doomed, finished }: Writing, reason: string): void => {
   lane.parts.events.transaction("aborted")
   const byDelivery = new Map<Delivery, Array<Settlement>>()
   for (const { delivery, settlements } of finished) {
@@ -155,6 +163,8 @@ const undone = <E>(lane: LaneContext<E>, finished: ReadonlyArray<Finished>, reas
     const again = deliveryWithin(delivery, rangeSet(settlements))
     lane.pending.addFirst({ kind: "copy", delivery: again, reason })
   }
+  // Where nothing was written because all was refused, the abort is a formality.
+  if (finished.length === 0 && !doomed) return
   lane.aborted = true
   lane.retryAtMs = 0
 }
@@ -198,7 +208,7 @@ export const transact = <E, A, E3>(
       // Unknown is resolved before anything else: after `start` the binding knows what is done.
       if (outcome.kind === "unknown") yield* binding.start
       if (binding.settlesItself) lane.parts.events.transaction("aborted")
-      else undone(lane, writing.finished, outcome.reason)
+      else undone(lane, writing, outcome.reason)
     }
     return result
   })

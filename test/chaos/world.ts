@@ -202,7 +202,7 @@ export class World {
       `${describeComparison(comparison)}; ${this.#faults} faults, slowest recovery ${
         (this.#slowest / 1000).toFixed(1)
       } s, caught up ${
-        took.toFixed(1)
+        (took / 1000).toFixed(1)
       } s after the last record; ${aborted} transactions aborted, ${prevented} duplicates prevented by who lived on`
     )
   }

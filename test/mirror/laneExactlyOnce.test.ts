@@ -160,6 +160,26 @@ describe("a transaction that can only be aborted", () => {
     }))
 })
 
+describe("a record that the target refuses", () => {
+  it.effect("is tried again less and less often, though each transaction that has nothing in it is aborted", () =>
+    Effect.gen(function*() {
+      let tries = 0
+      const given = makeWorld({ deliveries: [], refuses: () => "partition" }).parts.binding
+      const empty = Effect.map(given.begin, (transaction): BoundTransaction => ({
+        ...transaction,
+        produce: (batches) => {
+          tries++
+          return transaction.produce(batches)
+        },
+        commit: Effect.succeed({ kind: "aborted", reason: "it has outputs that stand for no source record" })
+      }))
+      const world = makeWorld({ deliveries: [[three()]], binding: { ...exactlyOnce, begin: empty } })
+      yield* run(world, 60)
+      assert.isAtMost(tries, 10)
+      assert.isAtLeast(tries, 5)
+    }))
+})
+
 describe("a unit of which the target takes a part", () => {
   const refusing: Partial<WorldOptions> = { refuses: (values) => values.includes("v2") ? "records" : null }
   it.effect("has that part noted in the transaction that writes it; the rest stands alone", () =>
