@@ -11,7 +11,6 @@ export default defineConfig({
   test: {
     name: "containers",
     include: [
-      "test/integration/mirrorShapes.test.ts",
       "test/integration/mirrorScaling.test.ts",
       "test/integration/mirrorFaults.test.ts",
       "testcontainers/*.test.ts"

@@ -33,7 +33,10 @@ const running = async (config: Config): Promise<Onceover> => {
   return mirror
 }
 
-/** One topic through both modes in one process: the share flow to east.TOPIC, the consumer flow to ordered.TOPIC. */
+/**
+ * One topic through both modes in one process: the share flow to east.TOPIC, the consumer flow to ordered.TOPIC, and
+ * a share flow that is exactly-once to exact.TOPIC.
+ */
 const bothModes = (topic: string, share: Config = {}): Config => {
   const common = {
     source: "east",
@@ -42,6 +45,7 @@ const bothModes = (topic: string, share: Config = {}): Config => {
     "delivery.guarantee": "at-least-once",
     "tasks.max": 1
   }
+  const exact = { "delivery.guarantee": "exactly-once", "exactly.once.fallback": "fail" }
   return mirrorConfig(source, target, {}, {
     flows: [
       { ...common, name: "shared", "group.protocol": "share", "group.id": unique("shared"), ...share },
@@ -51,12 +55,25 @@ const bothModes = (topic: string, share: Config = {}): Config => {
         "group.protocol": "consumer",
         "group.id": unique("ordered"),
         "topic.mapping": { [topic]: `ordered.${topic}` }
+      },
+      {
+        ...common,
+        ...exact,
+        name: unique("exact"),
+        "group.protocol": "share",
+        "group.id": unique("exact"),
+        "topic.mapping": { [topic]: `exact.${topic}` },
+        ...share
       }
     ]
   })
 }
 const placesOf = (topic: string) =>
-  [{ topic, targetTopic: `east.${topic}` }, { topic, targetTopic: `ordered.${topic}` }] as const
+  [
+    { topic, targetTopic: `east.${topic}` },
+    { topic, targetTopic: `ordered.${topic}` },
+    { topic, targetTopic: `exact.${topic}` }
+  ] as const
 
 const arrived = async (topic: string): Promise<number> =>
   (await endOffsets(target, topic)).reduce((sum, end) => sum + end, 0)
@@ -108,8 +125,9 @@ describe("a broker that is killed", () => {
     await untilNotReady(mirror, "ordered")
     await source.restart()
     await load(source, makeRecords({ topic, count: 1_000, partitions: 2, prefix: "after" }))
-    const [shared, ordered] = placesOf(topic)
+    const [shared, ordered, exact] = placesOf(topic)
     assertNothingLost(await untilMirrored(source, target, shared, [mirror]), 21_000)
+    assertExact(await untilMirrored(source, target, exact, [mirror]), 21_000)
     const inOrder = await untilMirrored(source, target, ordered, [mirror])
     assertNothingLost(inOrder, 21_000)
     assert.deepStrictEqual(inOrder.outOfOrder, [])
@@ -129,8 +147,9 @@ describe("a broker that is killed", () => {
     await untilRenewed(mirror, 3)
     await target.restart()
     await load(source, makeRecords({ topic, count: 500, partitions: 2, prefix: "after" }))
-    const [shared, ordered] = placesOf(topic)
+    const [shared, ordered, exact] = placesOf(topic)
     assertExact(await untilMirrored(source, target, shared, [mirror]), 1_500)
+    assertExact(await untilMirrored(source, target, exact, [mirror]), 1_500)
     const inOrder = await untilMirrored(source, target, ordered, [mirror])
     assertExact(inOrder, 1_500)
     assert.deepStrictEqual(inOrder.outOfOrder, [])
@@ -154,8 +173,9 @@ describe("a target that is frozen for longer than all deliveries of a record wou
     await untilRenewed(mirror, 7)
     await target.kill("SIGCONT")
     await load(source, makeRecords({ topic, count: 500, partitions: 2, prefix: "after" }))
-    const [shared, ordered] = placesOf(topic)
+    const [shared, ordered, exact] = placesOf(topic)
     assertExact(await untilMirrored(source, target, shared, [mirror]), 1_500)
+    assertExact(await untilMirrored(source, target, exact, [mirror]), 1_500)
     const inOrder = await untilMirrored(source, target, ordered, [mirror])
     assertExact(inOrder, 1_500)
     assert.deepStrictEqual(inOrder.outOfOrder, [])
