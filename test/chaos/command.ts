@@ -48,6 +48,7 @@ const runScenario = async ({ keep, minutes, name, print, scenario, seed }: Run):
   try {
     await world.begin()
     await scenario.run(world)
+    if (!world.goesOn) say("its time was over before the end: fewer faults or records than at full size, perhaps")
     await world.judge()
   } catch (error) {
     world.problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error))

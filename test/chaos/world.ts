@@ -184,6 +184,8 @@ export class World {
   /** Ends the feed, waits until all is mirrored, stops the workers in order, and judges. */
   async judge(ordered = this.spec.mode === "consumer"): Promise<void> {
     const { source, target, topic } = this.spec
+    // Whoever was started last has to come to run as well.
+    await Promise.all(this.alive.map(({ process }) => process.untilRunning(HANG_MS)))
     const count = await this.#feed?.stop() ?? 0
     this.#feed = null
     const ended = performance.now()
