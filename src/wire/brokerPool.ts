@@ -4,7 +4,8 @@
  * Guarantees: opening is done once for all who wait for it, and goes on when one of them is interrupted; a broker
  * that cannot be reached is tried again after reconnect.backoff.ms, doubling to reconnect.backoff.max.ms, full
  * jitter; an idle connection is closed after connections.max.idle.ms; one whose SASL session ends soon is replaced
- * and closed when its last answer is in; everything is closed with the scope of the pool.
+ * and closed when its last answer is in; everything is closed with the scope of the pool, in the pool's turn: what was
+ * acquired after it and says goodbye when the scope closes can still be heard.
  */
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { type Link, openLink } from "./connection.ts"
@@ -58,7 +59,8 @@ export const makeBrokerPool = (
   security: Security
 ): Effect.Effect<BrokerPool, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const poolScope = yield* Effect.scope
+    // Connections are opened late, and a scope closes the newest first: in the caller's scope they would be gone first.
+    const poolScope = yield* Scope.fork(yield* Effect.scope)
     const slots = new Map<string, Slot>()
     const retiring = new Set<Ready>()
     const health = new Map<string, Health>()
@@ -71,7 +73,8 @@ export const makeBrokerPool = (
       new ConnectionError({ address, kind: "closed", outcome: "unsent", what: "the client is closed" })
     // The first finalizer, so the last to run. A fiber that is ended before its first step runs nothing of its
     // own: what it should have told is told here.
-    yield* Effect.addFinalizer(() =>
+    yield* Scope.addFinalizer(
+      poolScope,
       Effect.sync(() => {
         closed = true
         for (const slot of opening) Deferred.doneUnsafe(slot.opened, Effect.fail(closedError(slot.address)))

@@ -80,6 +80,26 @@ describe("connections", () => {
       assert.include((yield* Effect.flip(client.clusterId)).message, "closed")
     }))
 
+  it.live("serve whoever says goodbye when the scope closes, be it on one that was opened before or on a new one", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const broker = yield* fakeBroker(scripted({ other: (request) => described(request) }))
+      const said: Array<string> = []
+      yield* Effect.scoped(Effect.gen(function*() {
+        const client = yield* clientOf([broker])
+        const ask = (purpose: string) =>
+          Effect.map(
+            client.request({ kind: "any" }, describeCluster, ASK, { purpose, timeoutMs: 10_000 }),
+            ({ clusterId }) => said.push(`${purpose} ${clusterId}`)
+          )
+        yield* Effect.addFinalizer(() => Effect.ignore(Effect.andThen(ask("known"), ask("new"))))
+        // Behind the finalizer: a scope closes the newest first.
+        yield* ask("known")
+      }))
+      assert.deepStrictEqual(said, ["known c", "known c", "new c"])
+      assert.strictEqual(broker.connections(), 2)
+      yield* Effect.promise(() => until(() => broker.openConnections() === 0, { what: "all to be closed" }))
+    })))
+
   it.live("that wait for their back-off when the scope closes do not leave anybody waiting", () =>
     Effect.gen(function*() {
       const dead = yield* deadBroker

@@ -49,6 +49,8 @@ for (const mode of ["share", "consumer"] as const) {
           assert.deepStrictEqual(judged(world, 60), { lost: [], doubled: [] }, world.lines.join("\n"))
           assert.include(world.lines.join("\n"), `${ledgerTopicName("flow")}, and runs without it now (at-least-once)`)
           assert.match(world.lines.join("\n"), /the ledger is in force again: 20 offsets/)
+          // A stop waits for nothing that is not at work.
+          assert.notInclude(world.lines.join("\n"), "not finished within")
         })),
       120_000
     )
