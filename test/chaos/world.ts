@@ -55,6 +55,7 @@ export class World {
   #alive: Array<Worker> = []
   #feed: Feed | null = null
   #slowest = 0
+  #slowestStop = 0
   #faults = 0
 
   constructor(spec: WorldSpec) {
@@ -154,9 +155,13 @@ export class World {
   /** SIGTERM, and the end that is promised for it. */
   async stop(worker: Worker): Promise<void> {
     this.#alive = this.#alive.filter((one) => one !== worker)
+    const asked = performance.now()
     await worker.process.kill("SIGTERM")
     const { code, signal } = await worker.process.exit(HANG_MS)
+    this.#slowestStop = Math.max(this.#slowestStop, performance.now() - asked)
     if (code !== 0) this.problems.push(`${worker.name} ended with ${code ?? signal} at SIGTERM`)
+    const late = worker.process.logs().find(({ msg }) => msg?.startsWith("not finished within"))
+    if (late !== undefined) this.problems.push(`${worker.name} at SIGTERM: ${late.msg}`)
   }
 
   /** Everything is healthy now: how long until each partition has records behind all that it had, for its readers. */
@@ -203,10 +208,20 @@ export class World {
     this.say(
       `${describeComparison(comparison)}; ${this.#faults} faults, slowest recovery ${
         (this.#slowest / 1000).toFixed(1)
-      } s, caught up ${
-        (took / 1000).toFixed(1)
-      } s after the last record; ${aborted} transactions aborted, ${prevented} duplicates prevented by who lived on`
+      } s, caught up ${(took / 1000).toFixed(1)} s after the last record, slowest stop ${
+        (this.#slowestStop / 1000).toFixed(1)
+      } s; ${aborted} transactions aborted, ${prevented} duplicates prevented by who lived on`
     )
+    this.#sayRestarts()
+  }
+
+  /** A flow that a worker had to start again is no fault, and worth a look. */
+  #sayRestarts(): void {
+    for (const { name, process } of this.#all) {
+      for (const { msg = "" } of process.logs()) {
+        if (msg.startsWith("the flow failed and is started again")) this.say(`${name}: ${msg}`)
+      }
+    }
   }
 
   /** Until a worker says that the group has passed every record. */
