@@ -171,7 +171,7 @@ const compose = (
   replicationPolicySeparator: v["replication.policy.separator"],
   replicationFactor: v["replication.factor"],
   control: controlOf(v, translated),
-  offsets: offsetsOf(v, translated),
+  offsets: offsetsOf(v, translated, v["replication.policy.separator"]),
   groupProtocol: protocol,
   groupMembership: v["group.membership"],
   groupId: v["group.id"] ?? defaultGroupId(v.source, v.target),

@@ -6,7 +6,9 @@ import type { Decoded } from "./decode.ts"
 import { flag, patterns, whole, withDefault, word } from "./setting.ts"
 
 const DAY = 86_400
-const REPLICAS = "Replicas where it has to be created. -1 leaves it to the cluster's default."
+const REPLICAS =
+  "Replicas where it has to be created: as many as there are brokers where these are fewer. -1 leaves it to the cluster's default."
+const replicas = withDefault(whole(1, 32_767, REPLICAS, "", [-1]), 3)
 
 export const offsetSettings = {
   "offset.map.enabled": withDefault(
@@ -47,7 +49,7 @@ export const offsetSettings = {
     whole(1, DAY, "How often checkpoints that changed are written.", "seconds"),
     60
   ),
-  "checkpoints.topic.replication.factor": withDefault(whole(1, 32_767, REPLICAS, "", [-1]), -1),
+  "checkpoints.topic.replication.factor": replicas,
   "emit.heartbeats.enabled": withDefault(
     flag(
       "Writes a heartbeat to the topic `heartbeats` on the target as MirrorMaker 2 does, for its MirrorClient. A flow that mirrors that topic on lets clients see how many hops a cluster is away."
@@ -55,7 +57,20 @@ export const offsetSettings = {
     false
   ),
   "emit.heartbeats.interval.seconds": withDefault(whole(1, DAY, "How often a heartbeat is written.", "seconds"), 1),
-  "heartbeats.topic.replication.factor": withDefault(whole(1, 32_767, REPLICAS, "", [-1]), -1),
+  "heartbeats.topic.replication.factor": replicas,
+  "heartbeats.topic.location": withDefault(
+    word(
+      ["target", "source", "both"],
+      "Where heartbeats are written. On `source` it is the heartbeat that a flow in the other direction would write there; mirrored as `SOURCE.heartbeats` (heartbeats.replication.enabled) it shows on the target that this flow works, and how far away the source is. `source` needs the right to write there."
+    ),
+    "target"
+  ),
+  "heartbeats.replication.enabled": withDefault(
+    flag(
+      "Mirrors the topics of heartbeats that the source has (`heartbeats`, `north.heartbeats`), whatever `topics` and `topics.exclude` say. Off, they are mirrored where `topics` matches. On the target they have the source's alias before the name, with replication.policy identity too."
+    ),
+    false
+  ),
   "emit.offset-syncs.enabled": withDefault(
     flag(
       "Writes pairs of offsets to `mm2-offset-syncs.CLUSTER.internal` as MirrorMaker 2 does, for programs that read them. Nothing here does."
@@ -66,7 +81,13 @@ export const offsetSettings = {
     word(["source", "target"], "The cluster that has the topic of the pairs. `source` needs the right to write there."),
     "source"
   ),
-  "offset-syncs.topic.replication.factor": withDefault(whole(1, 32_767, REPLICAS, "", [-1]), -1)
+  "offset-syncs.topic.replication.factor": replicas,
+  "replication.policy.internal.topic.separator.enabled": withDefault(
+    flag(
+      "Whether replication.policy.separator stands in the names of the topics of checkpoints and offset syncs; off, it is a dot there, whatever the separator is."
+    ),
+    true
+  )
 }
 
 export interface OffsetSettings {
@@ -79,21 +100,26 @@ export interface OffsetSettings {
   readonly syncGroupsIntervalMs: number
   readonly checkpoints: boolean
   readonly checkpointsIntervalMs: number
-  /** -1: the broker's default; so the other two. */
+  /** -1: the broker's default; at most as many as there are brokers. So the other two. */
   readonly checkpointsReplicas: number
   readonly heartbeats: boolean
   readonly heartbeatsIntervalMs: number
   readonly heartbeatsReplicas: number
+  readonly heartbeatsAt: "target" | "source" | "both"
+  readonly heartbeatsMirrored: boolean
   readonly offsetSyncs: boolean
   readonly offsetSyncsAt: "source" | "target"
   readonly offsetSyncsReplicas: number
+  /** In the names of checkpoints' and offset syncs' topics. */
+  readonly internalSeparator: string
 }
 
 const MILLIS = 1_000
 
 export const offsetsOf = (
   v: Decoded<typeof offsetSettings>,
-  translated: (pattern: string) => string
+  translated: (pattern: string) => string,
+  separator: string
 ): OffsetSettings => ({
   map: v["offset.map.enabled"],
   groups: v.groups.map(translated),
@@ -107,7 +133,10 @@ export const offsetsOf = (
   heartbeats: v["emit.heartbeats.enabled"],
   heartbeatsIntervalMs: v["emit.heartbeats.interval.seconds"] * MILLIS,
   heartbeatsReplicas: v["heartbeats.topic.replication.factor"],
+  heartbeatsAt: v["heartbeats.topic.location"],
+  heartbeatsMirrored: v["heartbeats.replication.enabled"],
   offsetSyncs: v["emit.offset-syncs.enabled"],
   offsetSyncsAt: v["offset-syncs.topic.location"],
-  offsetSyncsReplicas: v["offset-syncs.topic.replication.factor"]
+  offsetSyncsReplicas: v["offset-syncs.topic.replication.factor"],
+  internalSeparator: v["replication.policy.internal.topic.separator.enabled"] ? separator : "."
 })

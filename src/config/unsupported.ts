@@ -3,15 +3,9 @@
  * get a sentence of their own, because "unknown" would send the user looking for a typing error.
  */
 
-const list = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
-
-const NOT_YET = list(`
-  heartbeats.replication.enabled`)
-
 /** What to write instead. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ["replication.policy.class", "replication.policy: default or identity"],
-  ["replication.policy.internal.topic.separator.enabled", "nothing: no internal topic carries the separator"],
   ["topic.filter.class", "topics and topics.exclude"],
   ["group.filter.class", "groups and groups.exclude"],
   ["refresh.groups.enabled", "refresh.groups.interval.seconds"],
@@ -35,7 +29,6 @@ const INSTEAD: ReadonlyMap<string, string> = new Map([
 
 /** The sentence for a setting of this name, or null where it is not one we know of. */
 export const notSupported = (name: string): string | null => {
-  if (NOT_YET.has(name)) return "is not supported yet"
   const instead = INSTEAD.get(name)
   return instead === undefined ? null : `is not a setting here; write ${instead}`
 }

@@ -72,7 +72,8 @@ export const namingOf = (
     separator: flow.replicationPolicySeparator,
     mapping: flow.topicMapping,
     include: flow.topics,
-    exclude: flow.topicsExclude
+    exclude: flow.topicsExclude,
+    heartbeats: flow.offsets.heartbeatsMirrored
   })
 
 export const chooseGuarantee = (

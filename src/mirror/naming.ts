@@ -22,6 +22,8 @@ export interface NamingRules {
   readonly exclude: ReadonlyArray<string>
   /** Source and target are one cluster: what the flow writes is among what it reads. */
   readonly sameCluster?: boolean
+  /** heartbeats.replication.enabled: topics of heartbeats are mirrored whatever the patterns say. */
+  readonly heartbeats?: boolean
 }
 
 /** Why a topic of the source is not mirrored, in words for the log; null when it is. */
@@ -50,6 +52,16 @@ const originOnTarget = (topic: string, rules: NamingRules): string | null => {
   }
 }
 
+/** MirrorMaker 2's topic of heartbeats, written at both ends of its flows. */
+export const HEARTBEATS = "heartbeats"
+
+/**
+ * "heartbeats", or with what it came through before it: any word counts there, as for MirrorMaker 2, because a client
+ * counts the hops of clusters that no configuration names.
+ */
+const isHeartbeats = (topic: string, separator: string): boolean =>
+  topic === HEARTBEATS || topic.endsWith(`${separator}${HEARTBEATS}`)
+
 /** MirrorMaker 2's internal topics, which no pattern of a user is meant for. */
 const INTERNAL = /^(?:__.*|\..*|mm2.*\.internal|.*\.checkpoints\.internal)$/
 
@@ -66,7 +78,9 @@ export const makeNaming = (rules: NamingRules): Naming => {
   const targetName = (topic: string): string => {
     const mapped = rules.mapping.get(topic)
     if (mapped !== undefined) return mapped
-    return rules.policy === "identity" ? topic : `${rules.sourceAlias}${rules.separator}${topic}`
+    return rules.policy === "identity" && !isHeartbeats(topic, rules.separator)
+      ? topic
+      : `${rules.sourceAlias}${rules.separator}${topic}`
   }
   const written = new Set(rules.mapping.values())
   /** On one cluster: whether the flow itself has written it, or would write it to itself. */
@@ -74,7 +88,20 @@ export const makeNaming = (rules: NamingRules): Naming => {
     rules.sameCluster === true &&
     (targetName(topic) === topic || written.has(topic) ||
       (rules.policy === "default" && topic.startsWith(`${rules.sourceAlias}${rules.separator}`)))
+  /** With any policy their names alone tell where they are from: one that came through the target is not sent back. */
+  const heartbeats = (topic: string): TopicVerdict | null => {
+    const { mapping, policy, separator, sourceAlias, targetAlias } = rules
+    const wanted = rules.heartbeats === true
+    if (!(wanted || policy === "identity") || !isHeartbeats(topic, separator) || mapping.has(topic)) return null
+    const own = rules.sameCluster === true ? sourceAlias : targetAlias
+    if (`${separator}${topic}`.includes(`${separator}${own}${separator}`)) {
+      return { mirrored: false, loop: false, reason: `its name says that it came through "${own}"` }
+    }
+    return wanted ? { mirrored: true, target: targetName(topic) } : null
+  }
   const verdict = (topic: string): TopicVerdict => {
+    const beat = heartbeats(topic)
+    if (beat !== null) return beat
     if (INTERNAL.test(topic) && !rules.mapping.has(topic)) {
       return { mirrored: false, loop: false, reason: "it is an internal topic; name it in topic.mapping to mirror it" }
     }

@@ -12,7 +12,7 @@ east->west.enabled = true
 
 export interface ImportedText {
   readonly draft: Draft
-  /** Of the flow east->west: keys to values, without what every flow has. */
+  /** Of the flow east->west: keys to values, without what MirrorMaker's rules and defaults add to every flow. */
   readonly flow: Readonly<Record<string, Entry["value"]>>
   readonly clusters: Readonly<Record<string, Readonly<Record<string, Entry["value"]>>>>
   readonly notes: ReadonlyArray<Note>
@@ -32,10 +32,10 @@ export const importText = (text: string, name = "mm2.properties"): ImportedText 
   const sections = [draft.top, ...draft.clusters.values(), ...draft.flows.map(({ section }) => section)]
   const notes = sections.flatMap((section) => section.notes)
   const flow = draft.flows.find(({ source, target }) => source === "east" && target === "west")?.section
-  const { "group.protocol": protocol, ...rest } = valuesOf(flow)
+  const said = (flow?.entries ?? []).filter(({ from }) => from !== null)
   return {
     draft,
-    flow: protocol === "consumer" || protocol === undefined ? rest : { "group.protocol": protocol, ...rest },
+    flow: Object.fromEntries(said.map(({ key, value }) => [key, value])),
     clusters: Object.fromEntries([...draft.clusters].map(([alias, section]) => [alias, valuesOf(section)])),
     notes,
     problems: draft.problems.map(renderProblem),

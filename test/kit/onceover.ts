@@ -90,6 +90,8 @@ export interface Onceover {
 export interface StartOptions {
   /** Written as JSON, which YAML contains; http.listen is filled in when it is not there. A string is taken as it is. */
   readonly config: Config | string
+  /** Default "flows.yaml"; "mm2.properties" for a file of MirrorMaker 2. */
+  readonly file?: string
   /** Default ["run", FILE]; FILE is put behind the first word. */
   readonly args?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
@@ -144,7 +146,7 @@ export const startOnceover = async (options: StartOptions): Promise<Onceover> =>
   const folder = makeWorkFolder("onceover")
   const [port] = await takePorts(1) as [number]
   const url = `http://127.0.0.1:${port}`
-  const configFile = join(folder, "flows.yaml")
+  const configFile = join(folder, options.file ?? "flows.yaml")
   const { config } = options
   const text = typeof config === "string"
     ? config

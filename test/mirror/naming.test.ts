@@ -80,6 +80,26 @@ describe("which topics are mirrored, and under which name", () => {
     assert.strictEqual(target("east.orders"), "east.east.orders")
   })
 
+  it("topics of heartbeats are mirrored whatever the patterns say, where that is on, and never back", () => {
+    const heartbeats = true
+    for (const policy of ["default", "identity"] as const) {
+      const none = { heartbeats, policy, include: ["orders"], exclude: [".*"] }
+      assert.strictEqual(target("heartbeats", none), "east.heartbeats")
+      assert.strictEqual(target("north.heartbeats", none), "east.north.heartbeats")
+      assert.strictEqual(target("of-no-configuration.heartbeats", none), "east.of-no-configuration.heartbeats")
+      for (const topic of ["west.heartbeats", "of-no-configuration.west.heartbeats", "my-heartbeats"]) {
+        assert.isNull(target(topic, none), topic)
+      }
+      assert.isNull(target("heartbeats", { ...none, heartbeats: false }))
+      assert.isNull(target("east.heartbeats", { ...none, sameCluster: true }))
+    }
+    // Kept names would send it round for ever.
+    const kept = { policy: "identity" } as const
+    assert.strictEqual(target("heartbeats", kept), "east.heartbeats")
+    assert.isNull(target("west.heartbeats", kept))
+    assert.strictEqual(target("heartbeats", { heartbeats, mapping: new Map([["heartbeats", "beats"]]) }), "beats")
+  })
+
   it("a loop is told apart from a topic that nobody asked for", () => {
     const loop = makeNaming(rules()).verdict("west.orders")
     const unasked = makeNaming(rules({ include: ["orders"] })).verdict("payments")

@@ -49,13 +49,22 @@ const renamed = (key: string) =>
 
 const DAY = 86_400
 
-/** Below one second or above a day: as near as can be. */
-const interval = (section: Section, from: Written, key: string): void => {
+/** Below one second or above a day: as near as can be; a negative one is "never" there. */
+const interval = (key: string) => (section: Section, from: Written): void => {
   const seconds = /^-?\d+$/.test(from.value) ? Number(from.value) : null
-  const near = seconds === null ? null : Math.min(DAY, Math.max(1, seconds))
+  const near = seconds === null ? null : seconds < 0 ? DAY : Math.min(DAY, Math.max(1, seconds))
   if (near === null || near === seconds) section.set(key, from.value, from)
   else section.set(key, String(near), from, `${from.value} there; 1 second to one day is what there is here.`)
 }
+const INTERVALS = [
+  "refresh.topics.interval.seconds",
+  "sync.topic.configs.interval.seconds",
+  "sync.topic.acls.interval.seconds",
+  "refresh.groups.interval.seconds",
+  "sync.group.offsets.interval.seconds",
+  "emit.checkpoints.interval.seconds",
+  "emit.heartbeats.interval.seconds"
+]
 
 const policy = (section: Section, from: Written): void => {
   const known = POLICIES.get(from.value) ?? POLICIES.get(`${MIRROR}.${from.value}`)
@@ -67,15 +76,16 @@ const policy = (section: Section, from: Written): void => {
   }
 }
 
-const refreshTopics = (section: Section, from: Written): void => {
-  if (isTrue(from.value)) {
-    section.note(from, "new topics and partitions are always looked for, every refresh.topics.interval.seconds")
-  } else {
+/** `what` is looked for: topics, groups. */
+const refresh = (what: "topics" | "groups", news: string) => (section: Section, from: Written): void => {
+  const key = `refresh.${what}.interval.seconds`
+  if (isTrue(from.value)) section.note(from, `new ${news} are always looked for, every ${key}`)
+  else {
     section.set(
-      "refresh.topics.interval.seconds",
+      key,
       String(DAY),
       from,
-      "It cannot be switched off here (refresh.topics.enabled: false), so once a day."
+      `It cannot be switched off here (refresh.${what}.enabled: ${from.value}), so once a day.`
     )
   }
 }
@@ -112,7 +122,9 @@ const exactlyOnce = (section: Section, from: Written): void => {
   else section.refuse(from, `is "${from.value}"`, { allowed: "disabled, preparing, enabled, requested, required" })
 }
 
-const RULES: ReadonlyMap<string, (section: Section, from: Written) => void> = new Map([
+type Rule = (section: Section, from: Written) => void
+
+const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["topics", patternList("topics")],
   ["topics.exclude", patternList("topics.exclude")],
   ["topics.blacklist", renamed("topics.exclude")],
@@ -124,19 +136,9 @@ const RULES: ReadonlyMap<string, (section: Section, from: Written) => void> = ne
   ["config.properties.blacklist", renamed("config.properties.exclude")],
   ["replication.policy.class", policy],
   ["tasks.max", (section: Section, from: Written) => section.set("tasks.max", from.value, from)],
-  ["refresh.topics.enabled", refreshTopics],
-  [
-    "refresh.topics.interval.seconds",
-    (s: Section, from: Written) => interval(s, from, "refresh.topics.interval.seconds")
-  ],
-  [
-    "sync.topic.configs.interval.seconds",
-    (s: Section, from: Written) => interval(s, from, "sync.topic.configs.interval.seconds")
-  ],
-  [
-    "sync.topic.acls.interval.seconds",
-    (s: Section, from: Written) => interval(s, from, "sync.topic.acls.interval.seconds")
-  ],
+  ["refresh.topics.enabled", refresh("topics", "topics and partitions")],
+  ["refresh.groups.enabled", refresh("groups", "groups")],
+  ...INTERVALS.map((key) => [key, interval(key)] as const),
   ["errors.tolerance", tolerance],
   ["exactly.once.support", exactlyOnce],
   ["exactly.once.source.support", exactlyOnce]
@@ -145,16 +147,14 @@ const RULES: ReadonlyMap<string, (section: Section, from: Written) => void> = ne
 const isOurs = (name: string): boolean =>
   Object.hasOwn(flowSettings, name) || /^(transforms|predicates)(\.|$)/.test(name)
 
-/** Same name, same value; where this version has no such setting yet, that is said. */
+/** Same name, same value. */
 const keep = (section: Section, from: Written, name: string): void => {
   if (isOurs(name)) {
     if (name === "groups" || name === "groups.exclude") patternList(name)(section, from)
     else section.set(name, from.value, from)
     return
   }
-  const treatment = treatmentOf(name)
-  const why = treatment?.kind === "keep" ? treatment.else : undefined
-  section.note(from, why ?? "is not in this version", "lost")
+  section.note(from, "is not in this version", "lost")
 }
 
 const javaClass = (
@@ -195,5 +195,7 @@ export const RULE_ORDER: ReadonlyArray<string> = [
   "topics.blacklist",
   "topics.exclude",
   "refresh.topics.interval.seconds",
-  "refresh.topics.enabled"
+  "refresh.topics.enabled",
+  "refresh.groups.interval.seconds",
+  "refresh.groups.enabled"
 ]

@@ -11,6 +11,7 @@ import { nearest } from "../nearest.ts"
 import { type Problem, problem } from "../problems.ts"
 import { topSettings } from "../topSettings.ts"
 import { judged, secretComment } from "./clientRules.ts"
+import { type Part, setDefaults, setHeartbeatsBack } from "./defaults.ts"
 import { type Draft, type FlowDraft, Section } from "./draft.ts"
 import { draftFlow, isClientName, type Named, OTHER_CLIENTS } from "./flowDraft.ts"
 import { placeInConnector, placeOf } from "./places.ts"
@@ -166,10 +167,19 @@ const lift = (section: Section, top: Section, shared: ReadonlySet<Written>): voi
   }
 }
 
+/** Whether the driver writes heartbeats for a direction that is off: emit.heartbeats.enabled of it, true by default. */
+const beatsAlone = (world: World, pairs: ReturnType<typeof pairsOf>, source: string, target: string): boolean => {
+  if (pairs.some((pair) => pair.source === source && pair.target === target && pair.on)) return false
+  const said = [world.sorted.flows.get(pairKey(source, target)) ?? [], world.sorted.all]
+    .flatMap((named) => named.filter(({ name }) => name === "emit.heartbeats.enabled"))
+  return said[0]?.from.value.toLowerCase() !== "false"
+}
+
 const draftFlows = (
   world: World,
   pairs: ReturnType<typeof pairsOf>,
   all: ReadonlyArray<Named>,
+  parts: ReadonlyArray<Part>,
   connector: boolean
 ): ReadonlyArray<FlowDraft> =>
   pairs.map(({ on, source, target }) => {
@@ -182,6 +192,8 @@ const draftFlows = (
       protocolAtTop: world.top.has("consumer.group.protocol") ||
         [...all, ...own].some(({ name }) => name === "group.protocol")
     })
+    setDefaults(section, parts)
+    if (!connector) setHeartbeatsBack(section, beatsAlone(world, pairs, target, source))
     if (!on) {
       section.set(
         "enabled",
@@ -225,14 +237,20 @@ const addTo = (map: Map<string, Array<Named>>, key: string, named: Named): void 
   else list.push(named)
 }
 
-const finish = (world: World, file: Mm2File, pairs: ReturnType<typeof pairsOf>, problems: Array<Problem>): Draft => {
+const finish = (
+  world: World,
+  file: Mm2File,
+  pairs: ReturnType<typeof pairsOf>,
+  problems: Array<Problem>,
+  parts: ReadonlyArray<Part>
+): Draft => {
   const ends: Ends = (alias) => ({
     source: pairs.some((pair) => pair.source === alias),
     target: pairs.some((pair) => pair.target === alias)
   })
   takeClusters(world, ends)
   const all = takeAll(world)
-  const flows = draftFlows(world, pairs, all, file.style === "connector")
+  const flows = draftFlows(world, pairs, all, parts, file.style === "connector")
   const found = [world.top, ...world.sections.values(), ...flows.map(({ section }) => section)].flatMap((section) =>
     section.problems
   )
@@ -270,7 +288,7 @@ const importDriver = (file: Mm2File, settings: ReadonlyArray<Written>, top: Sect
   if (!pairs.some(({ on }) => on) && problems.length === 0) {
     problems.push(problem("", "switches no flow on", { allowed: `${aliases[0]}->${aliases[1]}.enabled = true` }))
   }
-  return finish(world, file, pairs, problems)
+  return finish(world, file, pairs, problems, ["source", "checkpoint", "heartbeat"])
 }
 
 const importConnector = (file: Mm2File, settings: ReadonlyArray<Written>, top: Section): Draft => {
@@ -292,7 +310,7 @@ const importConnector = (file: Mm2File, settings: ReadonlyArray<Written>, top: S
   const aliases = [source, target]
   const world: World = { top, aliases, sorted, sections: new Map(aliases.map((alias) => [alias, new Section()])) }
   const off = said("enabled")?.toLowerCase() === "false"
-  return finish(world, file, [{ source, target, on: !off }], [])
+  return finish(world, file, [{ source, target, on: !off }], [], ["source"])
 }
 
 /** Imports a file that readMm2 has read. */

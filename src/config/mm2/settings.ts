@@ -6,8 +6,8 @@
  */
 
 export type Treatment =
-  /** The same name here. Where this version has no such setting yet, `else` says what that means. */
-  | { readonly kind: "keep"; readonly else?: string }
+  /** The same name here. */
+  | { readonly kind: "keep" }
   /** flowRules.ts has a rule for it. */
   | { readonly kind: "rule" }
   /** Has no place here, and why that is no loss. */
@@ -45,35 +45,22 @@ const CONNECTORS: ReadonlyArray<readonly [string, Treatment]> = [
     config.properties.blacklist`,
     RULE
   ),
-  ...each("groups groups.exclude", {
-    kind: "keep",
-    else: "offsets of consumer groups are not translated in this version"
-  }),
-  ...each("refresh.groups.enabled refresh.groups.interval.seconds", {
-    kind: "keep",
-    else: "offsets of consumer groups are not translated in this version"
-  }),
-  ...each("sync.group.offsets.enabled sync.group.offsets.interval.seconds", {
-    kind: "keep",
-    else: "offsets of consumer groups are not translated in this version"
-  }),
-  ...each("emit.checkpoints.enabled emit.checkpoints.interval.seconds checkpoints.topic.replication.factor", {
-    kind: "keep",
-    else: "no checkpoints are written in this version"
-  }),
   ...each(
-    `emit.heartbeats.enabled emit.heartbeats.interval.seconds heartbeats.topic.replication.factor
-    heartbeats.replication.enabled`,
-    { kind: "keep", else: "no heartbeats are written in this version" }
+    `groups groups.exclude sync.group.offsets.enabled emit.checkpoints.enabled checkpoints.topic.replication.factor
+    emit.heartbeats.enabled heartbeats.topic.replication.factor heartbeats.replication.enabled
+    emit.offset-syncs.enabled offset-syncs.topic.replication.factor offset-syncs.topic.location
+    replication.policy.internal.topic.separator.enabled`,
+    KEEP
   ),
   ...each(
-    `emit.offset-syncs.enabled offset-syncs.topic.replication.factor offset-syncs.topic.location`,
-    { kind: "keep", else: "no offset syncs are written in this version" }
+    `refresh.groups.enabled refresh.groups.interval.seconds sync.group.offsets.interval.seconds
+    emit.checkpoints.interval.seconds emit.heartbeats.interval.seconds`,
+    RULE
   ),
-  ["offset.lag.max", {
-    kind: "keep",
-    else: "where a record is on the target is known exactly, so no distance between known points has to be chosen"
-  }],
+  ...unneeded(
+    "offset.lag.max",
+    "where a record is on the target is known exactly, so no distance between known points has to be chosen"
+  ),
   ["topic.filter.class", {
     kind: "class",
     own: [`${MIRROR}.DefaultTopicFilter`],
@@ -96,10 +83,6 @@ const CONNECTORS: ReadonlyArray<readonly [string, Treatment]> = [
   }],
   ...unneeded("add.source.alias.to.metrics", "metrics have the flow as a label"),
   ...unneeded("use.incremental.alter.configs", "settings are always altered one by one"),
-  ...unneeded(
-    "replication.policy.internal.topic.separator.enabled",
-    "no internal topic carries the separator in its name"
-  ),
   ...unneeded("admin.timeout.ms", "what fails is tried again; default.api.timeout.ms bounds one attempt"),
   ...unneeded("consumer.poll.timeout.ms", "a fetch waits fetch.max.wait.ms"),
   ...unneeded("metric.reporters metric.names.formats", "metrics are at /metrics, in Prometheus's format"),

@@ -89,9 +89,12 @@ const plain = (key: string, value: string): Entry => ({ key, value, from: null, 
 
 const HEAD = `What is different from MirrorMaker 2 with this file:
 - Records are mirrored exactly once (delivery.guarantee), and those of aborted transactions stay behind.
+- New topics, partitions and groups are found within refresh.topics.interval.seconds and refresh.groups.interval.seconds,
+  5 unless they are set (there: 600); settings and rights of topics are compared every 60 seconds (there: 600), offsets of
+  groups every 5 (there: 60), and tasks.max is 2 (there: 1).
 - replication.factor is the target's default.replication.factor unless it is set (there: 2).
-- New topics and partitions are found within refresh.topics.interval.seconds, 5 unless it is set (there: 600), settings
-  and rights of topics compared every 60 seconds (there: 600), and tasks.max is 2 (there: 1).
+- What MirrorMaker does by default and onceover does not is written out below (heartbeats, checkpoints, offset syncs): a
+  line that nobody needs can go.
 - Whole batches pass through: codec, headers and timestamps stay as they are on the source.`
 
 /** `name` is the file's name as a person knows it. */

@@ -88,8 +88,6 @@ export const offsetSyncRecord = (sync: OffsetSync): KeyValue => ({
   })
 })
 
-export const HEARTBEATS = "heartbeats"
-
 /** On the target. `separator`: replication.policy.separator. */
 export const checkpointsTopic = (source: string, separator: string): string =>
   `${source}${separator}checkpoints${separator}internal`

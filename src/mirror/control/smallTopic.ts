@@ -15,17 +15,17 @@ export const findTopic = (cluster: Cluster, name: string): Effect.Effect<TopicMe
   Effect.map(cluster.retrying(cluster.topics([name])), (found) => found.get(name))
 
 /**
- * Null when the topic is there; else why it cannot be. `replicas`: -1 the cluster's default, null three or as many as
- * there are brokers.
+ * Null when the topic is there; else why it cannot be. `replicas`: at most as many as there are brokers; -1 the
+ * cluster's default.
  */
 export const ensureSmallTopic = (
   cluster: Cluster,
   name: string,
-  replicas: number | null,
+  replicas: number,
   settings: ReadonlyArray<{ readonly name: string; readonly value: string }>
 ): Effect.Effect<string | null, WireError> => {
   const create = Effect.gen(function*() {
-    const replicationFactor = replicas ?? Math.max(1, Math.min(3, (yield* cluster.brokers).length))
+    const replicationFactor = replicas < 0 ? replicas : Math.max(1, Math.min(replicas, (yield* cluster.brokers).length))
     const answer = yield* cluster.request({ kind: "controller" }, createTopics, {
       topics: [{ name, numPartitions: 1, replicationFactor, assignments: [], configs: settings }],
       timeoutMs: CREATE_MS

@@ -7,7 +7,6 @@
  */
 import { Clock, Effect, type Scope } from "effect"
 import type { ResolvedFlow } from "../../config/types.ts"
-import { makeProducer } from "../../txn/producer.ts"
 import type { WireError } from "../../wire/errors.ts"
 import {
   type GroupOffset,
@@ -18,14 +17,6 @@ import {
   syncGroups
 } from "../control/groupSync.ts"
 import { type Leadership, leaderGroupId } from "../control/leader.ts"
-import { checkpointsOf, makeEmitter, newestPair } from "../control/mm2Emitters.ts"
-import {
-  checkpointsTopic,
-  heartbeatRecord,
-  HEARTBEATS,
-  offsetSyncRecord,
-  offsetSyncsTopic
-} from "../control/mm2Formats.ts"
 import { endOffsets, groupProgress, partitionName, shareProgress } from "../control/offsets.ts"
 import { unwritable } from "../control/rights.ts"
 import type { ControlTask, TaskReport } from "../control/tasks.ts"
@@ -34,6 +25,7 @@ import type { FlowClusters } from "../flowSetup.ts"
 import type { Log } from "../report.ts"
 import type { FloorRule } from "./floors.ts"
 import { type LaneNotes, makeLaneNotes, topicIdOf } from "./laneNotes.ts"
+import { mm2Tasks } from "./mm2Tasks.ts"
 import type { NotedSlot } from "./note.ts"
 import { ensureOffsetsTopic, type OffsetsTopic, openOffsetsTopic } from "./offsetsTopic.ts"
 import { looseRun } from "./runs.ts"
@@ -232,69 +224,6 @@ const groupTask = (
   return { name: "groups", intervalMs: settings.syncGroupsIntervalMs, pass }
 }
 
-const mm2Tasks = (
-  { clusters, flow, topics }: FlowOffsetsOptions,
-  topic: OffsetsTopic | null,
-  translator: Translator | null,
-  rows: () => ReadonlyArray<GroupOffset>
-): Effect.Effect<ReadonlyArray<ControlTask>, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const settings = flow.offsets
-    const separator = flow.replicationPolicySeparator
-    const { source, target, targetAdmin } = clusters
-    const producer = yield* makeProducer({ cluster: target, purpose: `mm2-${flow.name}` })
-    const tasks: Array<ControlTask> = []
-    if (settings.heartbeats) {
-      const emit = makeEmitter(
-        { cluster: target, admin: targetAdmin, producer, topic: HEARTBEATS, replicas: settings.heartbeatsReplicas },
-        true
-      )
-      const beat = Effect.flatMap(
-        Clock.currentTimeMillis,
-        (now) => emit([heartbeatRecord(flow.source, flow.target, now)])
-      )
-      tasks.push({ name: "heartbeats", intervalMs: settings.heartbeatsIntervalMs, pass: beat })
-    }
-    if (settings.checkpoints && topic !== null) {
-      const emit = makeEmitter({
-        cluster: target,
-        admin: targetAdmin,
-        producer,
-        topic: checkpointsTopic(flow.source, separator),
-        replicas: settings.checkpointsReplicas
-      })
-      const pass = Effect.suspend(() => emit(checkpointsOf(rows())))
-      tasks.push({ name: "checkpoints", intervalMs: settings.checkpointsIntervalMs, pass })
-    }
-    if (settings.offsetSyncs && topic !== null && translator !== null) {
-      const there = settings.offsetSyncsAt === "source"
-      const cluster = there ? source : target
-      const emit = makeEmitter({
-        cluster,
-        admin: there ? source : targetAdmin,
-        producer: there ? yield* makeProducer({ cluster: source, purpose: `mm2-${flow.name}` }) : producer,
-        topic: offsetSyncsTopic(there ? flow.target : flow.source, separator),
-        replicas: settings.offsetSyncsReplicas
-      })
-      const pairs = () =>
-        topics().flatMap((one) =>
-          Array.from({ length: one.partitions }, (_, partition) => {
-            const slot = topic.map.slot(topicIdOf(one.source, one.sourceId), partition)
-            const place = slot?.places.get(`${one.target}/${partition}`)
-            if (place === undefined) return null
-            const at = { topic: one.source, partition }
-            return newestPair(place.runs, translator.floorOf(one, partition), at)
-          }).filter((pair) => pair !== null).map(offsetSyncRecord)
-        )
-      tasks.push({
-        name: "offset-syncs",
-        intervalMs: settings.syncGroupsIntervalMs,
-        pass: Effect.suspend(() => emit(pairs()))
-      })
-    }
-    return tasks
-  })
-
 const nowhere: FlowOffsets = { laneNotes: () => null, tasks: [], settle: () => Effect.void }
 
 /** The flow's topics must have been looked for. */
@@ -302,7 +231,7 @@ export const openFlowOffsets = (options: FlowOffsetsOptions): Effect.Effect<Flow
   Effect.gen(function*() {
     const { clusters, flow, guarantee, topics } = options
     const topic = flow.offsets.map ? yield* open(options) : null
-    if (topic === null) return { ...nowhere, tasks: yield* mm2Tasks(options, null, null, () => []) }
+    if (topic === null) return { ...nowhere, tasks: yield* mm2Tasks(options, null) }
     const translator = new Translator({
       ...clusters,
       offsets: topic,
@@ -315,7 +244,7 @@ export const openFlowOffsets = (options: FlowOffsetsOptions): Effect.Effect<Flow
     const groups = groupTask(options, topic, translator, (found) => {
       rows = found
     })
-    const others = yield* mm2Tasks(options, topic, translator, () => rows)
+    const others = yield* mm2Tasks(options, { topic, translator, rows: () => rows })
     const wanted = flow.offsets.syncGroups || flow.offsets.checkpoints || flow.offsets.offsetSyncs
     const last = Effect.gen(function*() {
       yield* groups.pass

@@ -26,6 +26,9 @@ import { noteBatch } from "./laneNotes.ts"
 import { decodeNote, type Note } from "./note.ts"
 import { OffsetMap } from "./offsetMap.ts"
 
+/** Fewer where the cluster has fewer brokers. */
+const REPLICAS = 3
+
 export const offsetsTopicName = (flow: string): string => flowTopicName("__onceover_offsets_", flow)
 
 const EARLIEST = -2
@@ -49,7 +52,7 @@ const wait = { purpose: "offsets", timeoutMs: 2 * ADMIN_MS }
 
 /** Null when the topic is there; else why it cannot be. */
 export const ensureOffsetsTopic = (cluster: Cluster, flow: string): Effect.Effect<string | null, WireError> =>
-  ensureSmallTopic(cluster, offsetsTopicName(flow), null, SETTINGS)
+  ensureSmallTopic(cluster, offsetsTopicName(flow), REPLICAS, SETTINGS)
 
 export interface OffsetsTopic {
   readonly name: string

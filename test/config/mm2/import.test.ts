@@ -27,6 +27,13 @@ const FLOW: ReadonlyArray<readonly [lines: ReadonlyArray<string>, flow: Readonly
   [["refresh.topics.interval.seconds = 30", "refresh.topics.enabled = false"], {
     "refresh.topics.interval.seconds": "86400"
   }],
+  [["refresh.groups.interval.seconds = 30", "refresh.groups.enabled = false"], {
+    "refresh.groups.interval.seconds": "86400"
+  }],
+  [["emit.checkpoints.interval.seconds = 0", "replication.policy.internal.topic.separator.enabled = false"], {
+    "emit.checkpoints.interval.seconds": "1",
+    "replication.policy.internal.topic.separator.enabled": "false"
+  }],
   [["west.exactly.once.source.support = enabled"], { "delivery.guarantee": "exactly-once" }],
   [["west.exactly.once.source.support = disabled"], { "delivery.guarantee": "at-least-once" }],
   [["east.exactly.once.source.support = disabled"], {}],
@@ -92,7 +99,9 @@ const NOTES: ReadonlyArray<readonly [lines: ReadonlyArray<string>, why: RegExp]>
   [["topic.filter.class = " + MIRROR + ".DefaultTopicFilter"], /built in/],
   [["errors.tolerance = all"], /blocks its partition/],
   [["east->west.exactly.once.support = requested"], /what is wanted/],
-  [["config.providers = vault"], /always understood/]
+  [["config.providers = vault"], /always understood/],
+  [["offset.lag.max = 0"], /known exactly/],
+  [["refresh.groups.enabled = true"], /always looked for/]
 ]
 
 const PROBLEMS: ReadonlyArray<readonly [line: string, problem: RegExp]> = [
@@ -210,6 +219,42 @@ eu.west->source.topics = x
     }
   })
 
+  it("does by default what MirrorMaker does by default, and nothing that the file switches off", () => {
+    const KEYS = [
+      "emit.heartbeats.enabled",
+      "heartbeats.topic.location",
+      "heartbeats.replication.enabled",
+      "emit.checkpoints.enabled",
+      "emit.offset-syncs.enabled",
+      "sync.group.offsets.enabled"
+    ]
+    const made = (text: string, at = 0) =>
+      KEYS.map((key) => importText(text).draft.flows[at]?.section.get(key)?.value ?? "-").join(" ")
+    assert.strictEqual(made(BASE), "true both true true true false")
+    // Each direction writes its heartbeats on its own target.
+    const both = `${BASE}west->east.enabled = true\n`
+    assert.deepStrictEqual([made(both), made(both, 1)], Array(2).fill("true - true true true false"))
+    assert.strictEqual(made(`${BASE}emit.heartbeats.enabled = false\n`), "false - true true true false")
+    assert.strictEqual(made(`${BASE}west->east.emit.heartbeats.enabled = false\n`), "true - true true true false")
+    assert.strictEqual(made(`${BASE}east->west.emit.heartbeats.enabled = false\n`), "true source true true true false")
+    assert.strictEqual(
+      made(`${BASE}heartbeats.replication.enabled = false
+emit.checkpoints.enabled = false
+emit.offset-syncs.enabled = false
+sync.group.offsets.enabled = true
+heartbeats.topic.location = target
+`),
+      "true target false false false true"
+    )
+    const connector = `connector.class=${MIRROR}.MirrorSourceConnector
+source.cluster.alias=east
+target.cluster.alias=west
+source.cluster.bootstrap.servers=a:1
+target.cluster.bootstrap.servers=b:1
+`
+    assert.strictEqual(made(connector), "- - true - true false")
+  })
+
   it("that has no clusters, or switches nothing on, says what is missing", () => {
     assert.match(importText("a.bootstrap.servers = x:1\n").problems.join(), /^clusters is missing/)
     assert.match(importText(BASE.replace("true", "false")).problems.join(), /east->west\.enabled = true/)
@@ -242,7 +287,13 @@ describe("the text of an import", () => {
         target: "west",
         topics: ["orders", "pay.*"],
         "group.protocol": "consumer",
-        "tasks.max": 8
+        "tasks.max": 8,
+        "emit.checkpoints.enabled": true,
+        "emit.heartbeats.enabled": true,
+        "emit.offset-syncs.enabled": true,
+        "heartbeats.replication.enabled": true,
+        "heartbeats.topic.location": "both",
+        "sync.group.offsets.enabled": false
       }],
       http: { listen: "127.0.0.1:0" }
     })
