@@ -4,7 +4,7 @@ import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import { assertGroupType } from "../group/groupType.ts"
 import { NO_SHARE_GROUPS } from "../share/errors.ts"
 import { prepareGroup } from "../share/groupSettings.ts"
-import type { Cluster } from "../wire/cluster.ts"
+import type { Cluster, TopicMetadata } from "../wire/cluster.ts"
 import { makeCluster } from "../wire/clusterClient.ts"
 import type { WireError } from "../wire/errors.ts"
 import { checkControl } from "./checkControl.ts"
@@ -94,6 +94,15 @@ const shareWarnings = (source: Cluster, flow: ResolvedFlow): Effect.Effect<Reado
 
 const SHARE_FEATURE = "share.version"
 
+/** Partitions that stand still until a broker leads them again. */
+const leaderless = (alias: string, topics: Iterable<TopicMetadata>): ReadonlyArray<string> =>
+  [...topics].flatMap(({ name, partitions }) => {
+    const without = partitions.filter(({ leader }) => leader < 0).map(({ partition }) => `${name}-${partition}`)
+    return without.length === 0
+      ? []
+      : [`no broker of "${alias}" leads ${without.join(", ")} now: it would wait for one`]
+  })
+
 /** Topics that would be left out or stand still, and why: the others would be mirrored all the same. */
 const topicWarnings = (
   { source, target, targetAdmin }: FlowClusters,
@@ -143,7 +152,8 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     const naming = namingOf(config, flow, clusters)
     const notes = yield* makeControlLog({ ...clusters, flow: flow.name, log: () => undefined, lookOnly: true })
     const known = yield* notes.read
-    const selected = selectTopics(yield* source.retrying(source.allTopics), naming)
+    const onSource = yield* source.retrying(source.allTopics)
+    const selected = selectTopics(onSource, naming)
     const { leftOut, topics: named } = yield* settleDoubts(target, selected, (topic) => isRemote(known, topic))
     const topics: Array<MirroredTopic> = []
     for (const { standing, topic } of yield* placedTopics({ target, notes, control: flow.control }, named)) {
@@ -153,8 +163,15 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     }
     for (const { reason, topic } of leftOut) warnings.push(`topic ${topic} is not mirrored: ${reason}`)
     if (topics.length === 0) warnings.push("no topic of the source matches now")
-    const there = topics.length === 0 ? new Map() : yield* target.retrying(target.topics(topics.map((t) => t.target)))
+    const there: ReadonlyMap<string, TopicMetadata> = topics.length === 0
+      ? new Map()
+      : yield* target.retrying(target.topics(topics.map((t) => t.target)))
     warnings.push(...(yield* topicWarnings(clusters, flow, topics, (name) => there.has(name))))
+    const mirrored = new Set(topics.map((topic) => topic.source))
+    warnings.push(
+      ...leaderless(flow.source, onSource.filter(({ name }) => mirrored.has(name))),
+      ...leaderless(flow.target, there.values())
+    )
     const exists = (name: string): boolean => there.has(name)
     const control = yield* checkControl({ config, flow, clusters, naming, notes, topics, exists })
     warnings.push(...control.problems)

@@ -258,7 +258,8 @@ const progressParts = (running: Running): ProgressParts => ({
   topics: () => running.topics.list,
   onLag: (topic, partition, lag) => running.handle.metrics.lag(running.topics.targetOf(topic), partition, lag),
   gaps: running.gaps,
-  onGap: (gap) => tellGap(running, gap)
+  onGap: (gap) => tellGap(running, gap),
+  log: running.log
 })
 
 /** A gap is counted and said. Under on.source.gap fail it ends the flow, unless nobody can tell that it is one. */

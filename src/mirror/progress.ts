@@ -6,17 +6,11 @@ import { Deferred, Effect } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
 import { bothEnds, type Ends, nothingUndone } from "./control/ends.ts"
-import {
-  endOffsets,
-  groupProgress,
-  partitionName,
-  type Progress,
-  type ProgressMap,
-  shareProgress,
-  startOffsets
-} from "./control/offsets.ts"
+import { type LogOffsets, reachableEnds, reachableStarts } from "./control/logOffsets.ts"
+import { groupProgress, partitionName, type Progress, type ProgressMap, shareProgress } from "./control/offsets.ts"
 import type { MirroredTopic } from "./control/topics.ts"
 import type { GapWatch, SourceGap } from "./gaps.ts"
+import type { Log } from "./report.ts"
 import type { FlowState } from "./state.ts"
 
 export interface ProgressParts {
@@ -32,6 +26,7 @@ export interface ProgressParts {
   /** Share mode: what `observeLag` compares from look to look, and who is told of a gap. */
   readonly gaps: GapWatch
   readonly onGap: (gap: SourceGap) => void
+  readonly log: Log
 }
 
 /** The broker's start offset may lag behind (offsets.ts): what was acknowledged here from there on counts as well. */
@@ -70,9 +65,10 @@ const tellGaps = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>, fo
     )
     if (behind.length === 0) return
     // Asked after the group's word: a log that has grown in between must not look like a loss.
-    const high = yield* endOffsets(parts.cluster, behind, false)
+    const high = (yield* reachableEnds(parts.cluster, behind, false)).found
     for (const topic of behind) {
       names(topic).forEach((name, partition) => {
+        if (!starts.has(name) || !high.has(name)) return
         const progress = found.get(name)
         const gap = parts.gaps.look({
           topic: topic.source,
@@ -88,13 +84,13 @@ const tellGaps = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>, fo
     }
   })
 
-/** One look at every partition: position and lag into the flow's state and metrics. */
+/** One look at every partition that has a leader: position and lag into the flow's state and metrics. */
 export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
     const topics = parts.topics()
     if (topics.length === 0) return
     const { high, stable: ends } = yield* endsOf(parts)
-    const starts = yield* startOffsets(parts.cluster, topics)
+    const starts = (yield* reachableStarts(parts.cluster, topics)).found
     const found = yield* progressOf(parts, topics)
     const share = parts.mode === "share"
     if (share) yield* tellGaps(parts, topics, found, starts)
@@ -121,8 +117,30 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
     }
   })
 
-/** What has to be reached: the ends at the start, of partitions that held anything. */
+/**
+ * What has to be reached: the ends at the start, of partitions that held anything. Infinity: nobody could say where the
+ * partition ends (it has no leader); set as soon as somebody can.
+ */
 export type Goal = Map<string, number>
+
+interface LogRanges {
+  readonly starts: LogOffsets
+  readonly ends: LogOffsets
+}
+
+const rangesOf = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>): Effect.Effect<LogRanges, WireError> =>
+  Effect.gen(function*() {
+    const ends = yield* reachableEnds(parts.cluster, topics, parts.committed)
+    return { ends, starts: yield* reachableStarts(parts.cluster, topics) }
+  })
+
+const setGoal = (goal: Goal, name: string, { ends, starts }: LogRanges): void => {
+  const end = ends.found.get(name)
+  const start = starts.found.get(name)
+  if (end === undefined || start === undefined) goal.set(name, Infinity)
+  else if (end > start) goal.set(name, end)
+  else goal.delete(name)
+}
 
 /** Takes the goal of `--until-caught-up`: every record that the source holds now. */
 export const takeGoal = (parts: ProgressParts): Effect.Effect<Goal, WireError> =>
@@ -130,10 +148,26 @@ export const takeGoal = (parts: ProgressParts): Effect.Effect<Goal, WireError> =
     const topics = parts.topics()
     const goal: Goal = new Map()
     if (topics.length === 0) return goal
-    const ends = yield* endOffsets(parts.cluster, topics, parts.committed)
-    const starts = yield* startOffsets(parts.cluster, topics)
-    for (const [name, end] of ends) if (end > (starts.get(name) ?? 0)) goal.set(name, end)
+    const ranges = yield* rangesOf(parts, topics)
+    for (const name of [...ranges.ends.found.keys(), ...ranges.ends.missing.keys()]) setGoal(goal, name, ranges)
+    for (const [name, end] of goal) {
+      if (end !== Infinity) continue
+      const { message } = ranges.ends.missing.get(name) ?? ranges.starts.missing.get(name) ?? { message: "no answer" }
+      parts.log("warn", `${name} cannot be asked where it ends, and the end of this run waits for it: ${message}`)
+    }
     return goal
+  })
+
+/** Partitions that could not be asked when the goal was taken. */
+const completeGoal = (parts: ProgressParts, goal: Goal): Effect.Effect<void, WireError> =>
+  Effect.gen(function*() {
+    const waits = [...goal].filter(([, end]) => end === Infinity).map(([name]) => name)
+    if (waits.length === 0) return
+    const topics = parts.topics().filter(({ source }) =>
+      waits.some((name) => name.slice(0, name.lastIndexOf("-")) === source)
+    )
+    const ranges = yield* rangesOf(parts, topics)
+    for (const name of waits) setGoal(goal, name, ranges)
   })
 
 const GOAL_POLL = "200 millis"
@@ -146,8 +180,10 @@ export const awaitGoal = <E>(
   lastLook: Effect.Effect<void, E>
 ): Effect.Effect<void, WireError | E> =>
   Effect.gen(function*() {
-    const open = new Map(goal)
+    const open = new Set(goal.keys())
     while (open.size > 0) {
+      yield* completeGoal(parts, goal)
+      for (const name of open) if (!goal.has(name)) open.delete(name)
       const before = parts.mode === "share" ? yield* endsOf(parts) : null
       const found = yield* progressOf(parts, parts.topics())
       const progress = parts.mode === "share" ? withOwn(parts.state, found) : found

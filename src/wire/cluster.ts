@@ -83,6 +83,11 @@ export interface Cluster {
   readonly allTopics: Effect.Effect<ReadonlyArray<TopicMetadata>, WireError>
   /** The leader of a partition, from the cache or asked; retried with back-off while there is none, within `default.api.timeout.ms`. */
   readonly leader: (topic: string, partition: number) => Effect.Effect<PartitionMetadata, WireError>
+  /**
+   * Metadata of these topics: from the cache where each partition has a leader, the others asked now, once. A partition
+   * may have none (-1), a topic may be absent, as with `topics`.
+   */
+  readonly leaders: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, TopicMetadata>, WireError>
   /** What is cached of a topic by its id; asked when unknown. */
   readonly topicById: (id: string) => Effect.Effect<TopicMetadata | null, WireError>
   /** Forget what the cache says of a topic (after NOT_LEADER_OR_FOLLOWER and the like). */

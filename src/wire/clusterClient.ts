@@ -247,6 +247,17 @@ class Client {
     return retryWithin(ask, this.#retry(this.#config.apiTimeoutMs))
   }
 
+  leaders(names: ReadonlyArray<string>) {
+    return Effect.gen({ self: this }, function*() {
+      const oldest = (yield* nowMs) - this.#config.metadataMaxAgeMs
+      const found = this.#cache.led(names, oldest)
+      for (const topic of (yield* this.topics(names.filter((name) => !found.has(name)))).values()) {
+        found.set(topic.name, topic)
+      }
+      return found
+    })
+  }
+
   topicById(id: string): Effect.Effect<TopicMetadata | null, WireError> {
     return Effect.gen({ self: this }, function*() {
       const cached = this.#cache.topicById(id, (yield* nowMs) - this.#config.metadataMaxAgeMs)
@@ -373,6 +384,7 @@ export const clusterOn = (name: string, config: ClientConfig, pool: BrokerPool):
     topics: (names) => client.topics(names),
     allTopics: client.allTopics,
     leader: (topic, partition) => client.leader(topic, partition),
+    leaders: (names) => client.leaders(names),
     topicById: (id) => client.topicById(id),
     invalidate: (topic) => client.invalidate(topic),
     learnLeader: (topic, partition, leader, endpoint) => client.learnLeader(topic, partition, leader, endpoint),

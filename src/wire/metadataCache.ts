@@ -81,6 +81,16 @@ export class MetadataCache {
     return cached === undefined || cached.atMs < notBeforeMs ? null : cached.topic
   }
 
+  /** Those of which each partition is known to have a leader. */
+  led(names: ReadonlyArray<string>, notBeforeMs: number): Map<string, TopicMetadata> {
+    const found = new Map<string, TopicMetadata>()
+    for (const name of names) {
+      const topic = this.topic(name, notBeforeMs)
+      if (topic?.partitions.every((p) => p.leader >= 0) === true) found.set(name, topic)
+    }
+    return found
+  }
+
   topicById(id: string, notBeforeMs: number): TopicMetadata | null {
     const name = this.#names.get(id)
     return name === undefined ? null : this.topic(name, notBeforeMs)

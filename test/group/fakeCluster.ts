@@ -294,6 +294,7 @@ export class FakeCluster {
         }),
       allTopics: unused,
       leader: () => unused,
+      leaders: () => unused,
       topicById: () => unused,
       invalidate: () => Effect.void,
       learnLeader: () => Effect.void,

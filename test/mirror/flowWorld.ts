@@ -33,9 +33,13 @@ const valuesOf = (embedded: Embedded, topic: string): ReadonlyArray<string> =>
     )
   ).toSorted()
 
-export const makeFlowWorld = (flow: Plain = {}, over: Plain = {}): Effect.Effect<FlowWorld, never, Scope.Scope> =>
+export const makeFlowWorld = (
+  flow: Plain = {},
+  over: Plain = {},
+  { brokers = 1 }: { readonly brokers?: number } = {}
+): Effect.Effect<FlowWorld, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const east = yield* makeEmbedded({ clusterId: "east-cluster-0000000000" })
+    const east = yield* makeEmbedded({ clusterId: "east-cluster-0000000000", brokers })
     const west = yield* makeEmbedded({ clusterId: "west-cluster-0000000000" })
     const [source, target] = [yield* Effect.orDie(serve(east)), yield* Effect.orDie(serve(west))]
     const configOf = (more: Plain) =>

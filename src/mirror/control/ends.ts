@@ -1,11 +1,11 @@
-/** Both ends of a partition, and whether a share group has anything left to do below the nearer one. */
+/** Both ends of each partition that can be asked, and whether a share group has anything left to do below the nearer one. */
 import { Effect } from "effect"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
-import { endOffsets } from "./offsets.ts"
+import { reachableEnds } from "./logOffsets.ts"
 import type { MirroredTopic } from "./topics.ts"
 
-/** Ends of both kinds at one moment, by `partitionName`: nothing between the two can be mirrored yet. */
+/** Ends of both kinds at one moment, by `partitionName`, of partitions that have a leader: nothing between the two can be mirrored yet. */
 export interface Ends {
   /** Last stable offsets; high watermarks where the source is not read under read_committed. */
   readonly stable: ReadonlyMap<string, number>
@@ -20,8 +20,8 @@ export const bothEnds = (
   committed: boolean
 ): Effect.Effect<Ends, WireError> =>
   Effect.gen(function*() {
-    const stable = yield* endOffsets(source, topics, committed)
-    return { stable, high: committed ? yield* endOffsets(source, topics, false) : stable }
+    const stable = (yield* reachableEnds(source, topics, committed)).found
+    return { stable, high: committed ? (yield* reachableEnds(source, topics, false)).found : stable }
   })
 
 /**

@@ -1,13 +1,12 @@
 /**
- * Where a flow stands, read from the source cluster: the end of each partition, and how far the group has come.
- * This is what lag and "caught up" are made of; it is the cluster's word, so it counts the work of every member,
- * also those in other processes.
+ * How far a flow's group has come, read from the source cluster. With the ends of the logs (logOffsets.ts) this is
+ * what lag and "caught up" are made of; it is the cluster's word, so it counts the work of every member, also those in
+ * other processes.
  */
 import { Effect } from "effect"
 import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { describeShareGroupOffsets } from "../../wire/messages/describeShareGroupOffsets.ts"
-import { listOffsets } from "../../wire/messages/listOffsets.ts"
 import { offsetFetch } from "../../wire/messages/offsetFetch.ts"
 import type { MirroredTopic } from "./topics.ts"
 
@@ -17,78 +16,7 @@ export interface TopicPartition {
 }
 export const partitionName = (topic: string, partition: number): string => `${topic}-${partition}`
 
-const EARLIEST = -2
-const LATEST = -1
 const GROUP_ID_NOT_FOUND = 69
-
-const partitionsOf = (topics: ReadonlyArray<MirroredTopic>): ReadonlyArray<TopicPartition> =>
-  topics.flatMap((t) => Array.from({ length: t.partitions }, (_, partition) => ({ topic: t.source, partition })))
-
-/** Asks every leader at once; a partition that cannot answer now is left out (it is asked again next time). */
-const listFrom = Effect.fnUntraced(
-  function*(source: Cluster, partitions: ReadonlyArray<TopicPartition>, timestamp: number, committed: boolean) {
-    const byLeader = new Map<number, Array<TopicPartition>>()
-    for (const at of partitions) {
-      const leader = (yield* source.leader(at.topic, at.partition)).leader
-      const list = byLeader.get(leader)
-      if (list === undefined) byLeader.set(leader, [at])
-      else list.push(at)
-    }
-    const offsets = new Map<string, number>()
-    for (const [id, list] of byLeader) {
-      const topics = [...new Set(list.map((at) => at.topic))]
-      const answer = yield* source.request({ kind: "broker", id }, listOffsets, {
-        replicaId: -1,
-        isolationLevel: committed ? 1 : 0,
-        topics: topics.map((name) => ({
-          name,
-          partitions: list.filter((at) => at.topic === name).map((at) => ({ partitionIndex: at.partition, timestamp }))
-        }))
-      })
-      for (const topic of answer.topics) {
-        for (const p of topic.partitions) {
-          if (p.errorCode === 0) offsets.set(partitionName(topic.name, p.partitionIndex), p.offset)
-          else {
-            yield* source.invalidate(topic.name)
-            return yield* new BrokerError({
-              api: "ListOffsets",
-              code: p.errorCode,
-              subject: partitionName(topic.name, p.partitionIndex),
-              detail: null
-            })
-          }
-        }
-      }
-    }
-    return offsets as ReadonlyMap<string, number>
-  }
-)
-
-/**
- * The end of each partition: the last stable offset under read_committed, else the high watermark. Keys are
- * `topic-partition`.
- */
-export const endOffsets = (
-  source: Cluster,
-  topics: ReadonlyArray<MirroredTopic>,
-  committed: boolean
-): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
-  source.retrying(listFrom(source, partitionsOf(topics), LATEST, committed))
-
-/** The first offset that is still in the log. */
-export const startOffsets = (
-  source: Cluster,
-  topics: ReadonlyArray<MirroredTopic>
-): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
-  source.retrying(listFrom(source, partitionsOf(topics), EARLIEST, false))
-
-/** The first offset whose record is not older than a time (milliseconds since 1970); -1: none is. */
-export const offsetsAtTime = (
-  source: Cluster,
-  topics: ReadonlyArray<MirroredTopic>,
-  timeMs: number
-): Effect.Effect<ReadonlyMap<string, number>, WireError> =>
-  source.retrying(listFrom(source, partitionsOf(topics), timeMs, false))
 
 /** How far a group has come in one partition. */
 export interface Progress {

@@ -6,7 +6,8 @@ import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { shareGroupDescribe } from "../../wire/messages/shareGroupDescribe.ts"
 import { type RangeSet, rangeSet, union } from "../../wire/ranges.ts"
-import { endOffsets, groupProgress, partitionName } from "../control/offsets.ts"
+import { reachableEnds } from "../control/logOffsets.ts"
+import { groupProgress, partitionName } from "../control/offsets.ts"
 import type { MirroredTopic } from "../control/topics.ts"
 
 export interface GroupOptions {
@@ -28,8 +29,14 @@ const MOST_IN_FLIGHT = 10_000
 const shareFacts = (options: GroupOptions): Effect.Effect<ReadonlyArray<GroupFact>, WireError> =>
   Effect.gen(function*() {
     const topics = options.topics()
-    const ends = yield* endOffsets(options.source, topics, options.readCommitted)
-    return yield* decidedOffsets(options.source, options.groupId, new Set(topics.map((t) => t.source)), ends)
+    const { found, missing } = yield* reachableEnds(options.source, topics, options.readCommitted)
+    const facts = yield* decidedOffsets(options.source, options.groupId, new Set(topics.map((t) => t.source)), found)
+    // What the group has not begun needs no end. Of what it has, too little would be known.
+    for (const { partition, topic } of facts) {
+      const unknown = missing.get(partitionName(topic, partition))
+      if (unknown !== undefined) return yield* Effect.fail(unknown)
+    }
+    return facts
   })
 
 /** A committed position says that all below is mirrored. */

@@ -10,7 +10,8 @@ import { knownOf, startPosition } from "../../txn/ledger/positions.ts"
 import { noteReader } from "../../txn/ledger/regime.ts"
 import type { WorkerLedger } from "../../txn/ledger/worker.ts"
 import type { WireError } from "../../wire/errors.ts"
-import { groupProgress, partitionName, startOffsets } from "../control/offsets.ts"
+import { reachableStarts } from "../control/logOffsets.ts"
+import { groupProgress, partitionName } from "../control/offsets.ts"
 import type { MirroredTopic } from "../control/topics.ts"
 import type { FlowClusters } from "../flowSetup.ts"
 import { watchLedger } from "../ledgerWatch.ts"
@@ -89,13 +90,15 @@ const untilPast = (options: LedgerSideOptions, ledger: WorkerLedger, goal: Reado
     )
     const open = new Map(at.map((one) => [partitionName(one.topic, one.partition), one]))
     while (open.size > 0) {
-      const starts = yield* startOffsets(source, topics())
+      const starts = (yield* reachableStarts(source, topics())).found
       const positions = yield* groupProgress(source, flow.groupId, topics())
       for (const [name, one] of open) {
+        const logStart = starts.get(name)
+        if (logStart === undefined) continue
         const { done } = yield* knownOf(ledger, one)
         const committed = positions.get(name)?.position ?? null
         const away = noteReader(ledger.readers).tail().away !== null
-        const place = startPosition({ done, committed, logStart: starts.get(name) ?? 0, away })
+        const place = startPosition({ done, committed, logStart, away })
         if (place === null || place >= (goal.get(name) ?? 0)) open.delete(name)
       }
       if (open.size > 0) yield* Effect.sleep(GOAL_POLL_MS)

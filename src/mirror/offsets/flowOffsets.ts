@@ -17,7 +17,8 @@ import {
   syncGroups
 } from "../control/groupSync.ts"
 import { type Leadership, leaderGroupId } from "../control/leader.ts"
-import { endOffsets, groupProgress, partitionName, shareProgress } from "../control/offsets.ts"
+import { endOffsets } from "../control/logOffsets.ts"
+import { groupProgress, partitionName, shareProgress } from "../control/offsets.ts"
 import { unwritable } from "../control/rights.ts"
 import type { ControlTask, TaskReport } from "../control/tasks.ts"
 import type { MirroredTopic } from "../control/topics.ts"

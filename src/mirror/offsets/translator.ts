@@ -5,7 +5,8 @@
 import { Effect } from "effect"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
-import { endOffsets, partitionName, shareProgress, startOffsets } from "../control/offsets.ts"
+import { reachableEnds, reachableStarts } from "../control/logOffsets.ts"
+import { partitionName, shareProgress } from "../control/offsets.ts"
 import type { MirroredTopic } from "../control/topics.ts"
 import { type FloorRule, Floors } from "./floors.ts"
 import { topicIdOf } from "./laneNotes.ts"
@@ -79,12 +80,12 @@ export class Translator {
       const { offsets, rule, source, target, topics, transactional } = this.#options
       // The order matters (floors.ts): the target's ends, then the source's, then the notes.
       const counts = yield* this.#targets
-      this.#ends = yield* endOffsets(target, asTopics(counts), transactional)
+      this.#ends = (yield* reachableEnds(target, asTopics(counts), transactional)).found
       if (rule === "looks") yield* this.#look(topics(), source)
       const complete = yield* offsets.read
       if (complete && transactional) { for (const [place, end] of this.#ends) this.#floors.stable(place, end) }
-      this.#starts = yield* startOffsets(source, topics())
-      this.#targetStarts = yield* startOffsets(target, asTopics(counts))
+      this.#starts = (yield* reachableStarts(source, topics())).found
+      this.#targetStarts = (yield* reachableStarts(target, asTopics(counts))).found
       yield* this.#findStale(counts)
     })
   }
@@ -92,7 +93,7 @@ export class Translator {
   #look(topics: ReadonlyArray<MirroredTopic>, source: Cluster): Effect.Effect<void, WireError> {
     return Effect.gen({ self: this }, function*() {
       const progress = yield* shareProgress(source, this.#options.groupId, topics)
-      const ends = yield* endOffsets(source, topics, false)
+      const ends = (yield* reachableEnds(source, topics, false)).found
       for (const topic of topics) {
         for (let partition = 0; partition < topic.partitions; partition++) {
           const name = partitionName(topic.source, partition)
@@ -117,7 +118,7 @@ export class Translator {
       const suspected = [...counts].filter(([topic]) => [...beyond.keys()].some((name) => name.startsWith(`${topic}-`)))
       const high = suspected.length === 0
         ? new Map<string, number>()
-        : yield* endOffsets(this.#options.target, asTopics(new Map(suspected)), false)
+        : (yield* reachableEnds(this.#options.target, asTopics(new Map(suspected)), false)).found
       this.#stale = new Set([...beyond].filter(([name, end]) => end >= (high.get(name) ?? 0)).map(([name]) => name))
     })
   }

@@ -8,7 +8,8 @@ import { type ShareStart, shareStartOffsets } from "../../share/startOffsets.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { rangeSet, union } from "../../wire/ranges.ts"
 import { bothEnds, type Ends, nothingUndone } from "../control/ends.ts"
-import { partitionName, startOffsets } from "../control/offsets.ts"
+import { reachableStarts } from "../control/logOffsets.ts"
+import { partitionName } from "../control/offsets.ts"
 import { beginWithLedger, type LedgerBeginOptions } from "../ledger/begin.ts"
 import type { HoleAt } from "./fetchHole.ts"
 import { makeRepairs, type Repairs, type Standing } from "./repairs.ts"
@@ -65,12 +66,12 @@ const standings = (
     if (starts.length === 0) return []
     const after = yield* ends
     const named = new Set(starts.map((s) => s.topic))
-    const logStarts = yield* startOffsets(options.source, topics.filter((topic) => named.has(topic.source)))
+    const logStarts = yield* reachableStarts(options.source, topics.filter((topic) => named.has(topic.source)))
     const all: Array<Standing> = []
     for (const start of starts) {
       const { partition, topic, topicId } = start
       const decided = yield* decidedBy(options, seen, start, before, after)
-      const logStart = logStarts.get(partitionName(topic, partition))
+      const logStart = logStarts.found.get(partitionName(topic, partition))
       if (logStart !== undefined && decided.length > 0) all.push({ topic, topicId, partition, decided, logStart })
     }
     return all

@@ -10,7 +10,8 @@ import { findGroup } from "../../group/groupType.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { bothEnds, nothingUndone } from "../control/ends.ts"
-import { endOffsets, groupProgress, type ProgressMap, shareProgress } from "../control/offsets.ts"
+import { endOffsets } from "../control/logOffsets.ts"
+import { groupProgress, type ProgressMap, shareProgress } from "../control/offsets.ts"
 import type { MirroredTopic } from "../control/topics.ts"
 
 type Offsets = ReadonlyMap<string, number>
