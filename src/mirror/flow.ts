@@ -29,13 +29,14 @@ import { runTasks } from "./control/tasks.ts"
 import { type FlowOffsets, openFlowOffsets } from "./offsets/flowOffsets.ts"
 import { needsProvenance, withProvenance } from "./provenance.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
-import { awaitGoal, type Goal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
+import { awaitGoal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
 import { type Log, makeLog, makeReport, makeTrouble } from "./report.ts"
 import { type Assignments, makeAssignments } from "./sources/assignments.ts"
 import { type LaneSourceError, makeLaneSource } from "./sources/laneSource.ts"
 import type { FlowState } from "./state.ts"
 import { buildChain } from "./transforms/build.ts"
 import type { TransformChain } from "./transforms/chain.ts"
+import { type CaughtUp, untilPlaced } from "./unplaced.ts"
 
 /** What outlives one run of a flow. */
 export interface FlowHandle {
@@ -43,8 +44,8 @@ export interface FlowHandle {
   readonly state: FlowState
   readonly metrics: FlowMetrics
   readonly stopping: () => boolean
-  /** Non-null: the run is to end when this goal is reached. Taken at the first start and kept through retries. */
-  readonly caughtUp: { readonly reached: Deferred.Deferred<void>; goal: Goal | null } | null
+  /** Non-null: the run is to end when its goal is reached. */
+  readonly caughtUp: CaughtUp | null
   /** Completed at the first successful start. */
   readonly started: Deferred.Deferred<void>
   readonly ledgerMemory: LedgerMemory
@@ -357,7 +358,11 @@ export const runFlow = (
     const { caughtUp, flow, state } = handle
     const running = yield* start(config, handle)
     const parts = progressParts(running)
-    if (caughtUp !== null) caughtUp.goal ??= yield* takeGoal(parts)
+    if (caughtUp !== null && caughtUp.goal === null) {
+      const { topics } = running
+      caughtUp.missed = yield* untilPlaced({ ...handle, refresh: topics.refresh, unplaced: () => topics.unplaced })
+      caughtUp.goal = yield* takeGoal(parts)
+    }
     yield* firstLook(running, parts)
     state.become("running", null, yield* Clock.currentTimeMillis)
     handle.metrics.running(true)

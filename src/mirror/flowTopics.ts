@@ -4,14 +4,14 @@
  * Guarantee: a record has a place only by the id of the topic it was read from; one of a topic that nobody has looked
  * at yet, or that is paused, has none, and waits.
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { ResolvedFlow } from "../config/types.ts"
 import { Signal } from "../txn/ledger/signal.ts"
 import type { WireError } from "../wire/errors.ts"
 import { ZERO_UUID } from "../wire/schema.ts"
 import { type ControlLog } from "./control/controlLog.ts"
 import { identitiesOf } from "./control/identities.ts"
-import type { MirroredTopic } from "./control/topics.ts"
+import type { MirroredTopic, TopicProblem } from "./control/topics.ts"
 import { creationSettings, topicPass, type TopicsFound } from "./control/topicPass.ts"
 import { settingRules, type SettingRules } from "./control/settings.ts"
 import type { FlowClusters } from "./flowSetup.ts"
@@ -19,6 +19,7 @@ import type { Naming } from "./naming.ts"
 import { makePlaces, type Places } from "./places.ts"
 import type { Log } from "./report.ts"
 import type { FlowState } from "./state.ts"
+import { replacedSentence, TargetIds } from "./targetIds.ts"
 
 export interface FlowTopicsOptions {
   readonly flow: ResolvedFlow
@@ -42,6 +43,8 @@ const same = (topic: MirroredTopic, before: MirroredTopic | undefined): boolean 
   before !== undefined && before.sourceId === topic.sourceId && before.target === topic.target
 
 const CONTROL_TASK = "topics"
+/** As it is called in /status. */
+const TARGETS_TASK = "targets"
 
 export class FlowTopics {
   readonly #options: FlowTopicsOptions
@@ -58,6 +61,9 @@ export class FlowTopics {
   #found: TopicsFound | null = null
   /** Problems that were said already: said once, and again when they change. */
   readonly #said = new Map<string, string>()
+  readonly #targetIds = new TargetIds()
+  /** Target topics that are not what they were, and what is said of each. */
+  readonly #replaced = new Map<string, string>()
 
   constructor(options: FlowTopicsOptions) {
     const { clusters, flow } = options
@@ -113,6 +119,11 @@ export class FlowTopics {
     return this.list.map((topic) => topic.source)
   }
 
+  /** Those that match and are not mirrored now, with the reason; not those that are left out on purpose (loops). */
+  get unplaced(): ReadonlyArray<TopicProblem> {
+    return this.#found === null ? [] : [...this.#found.problems, ...this.#found.paused]
+  }
+
   find(source: string): MirroredTopic | undefined {
     return this.list.find((topic) => topic.source === source)
   }
@@ -144,7 +155,7 @@ export class FlowTopics {
 
   /** One look, and what it changes; true when another set of topics is to be read. */
   get refresh(): Effect.Effect<boolean, WireError> {
-    return Effect.map(this.#pass, (found) => {
+    return Effect.map(Effect.tap(this.#pass, (found) => this.#lookAtTargets(found)), (found) => {
       const before = new Map(this.list.map((topic) => [topic.source, topic]))
       for (const topic of found.topics) this.places.learn(topic.target, topic.partitions)
       this.#tell(found, before)
@@ -155,6 +166,25 @@ export class FlowTopics {
         this.changed.notify()
       }
       return before.size !== found.topics.length || found.topics.some((topic) => !before.has(topic.source))
+    })
+  }
+
+  /** A gap on the target: said, and seen in the state for as long as this process runs. */
+  #lookAtTargets({ topics }: TopicsFound): Effect.Effect<void, WireError> {
+    const { clusters: { target }, log, state } = this.#options
+    const sources = new Map(topics.map((topic) => [topic.target, topic.source]))
+    return Effect.gen({ self: this }, function*() {
+      const there = yield* target.retrying(target.topics([...sources.keys()]))
+      for (const name of this.#targetIds.look(new Set(sources.keys()), there.values())) {
+        const words = replacedSentence(name, sources.get(name) ?? "")
+        log("error", words)
+        this.#replaced.set(name, words)
+        state.task(TARGETS_TASK, {
+          state: "problem",
+          reasons: [...this.#replaced.values()],
+          atMs: yield* Clock.currentTimeMillis
+        })
+      }
     })
   }
 

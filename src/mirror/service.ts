@@ -21,6 +21,7 @@ import { FlowStopped, GuaranteeChanged, ServiceError } from "./errors.ts"
 import { type FlowHandle, runFlow } from "./flow.ts"
 import { FlowState } from "./state.ts"
 import { Rates, readings, statusDocument } from "./statusDocument.ts"
+import { unplacedLines } from "./unplaced.ts"
 
 export interface ServiceOptions {
   /** End when everything the source held at the start is mirrored and acknowledged. */
@@ -70,7 +71,7 @@ const makeSupervised = (
       wanted: flow.deliveryGuarantee,
       nowMs: yield* Clock.currentTimeMillis
     })
-    const caughtUp = options.untilCaughtUp ? { reached: yield* Deferred.make<void>(), goal: null } : null
+    const caughtUp = options.untilCaughtUp ? { reached: yield* Deferred.make<void>(), goal: null, missed: [] } : null
     const handle: FlowHandle = {
       flow,
       state,
@@ -162,7 +163,7 @@ const allFailed = (
     if (lines.length > 0) return yield* new ServiceError({ lines })
   })
 
-/** Completes when each flow has reached its goal; fails when one has failed for good and cannot. */
+/** Completes when each flow has reached its goal; fails when one cannot: it has failed for good, or left topics out. */
 const allCaughtUp = (
   all: ReadonlyArray<Supervised>,
   fibers: ReadonlyArray<Fiber.Fiber<void>>
@@ -181,7 +182,10 @@ const allCaughtUp = (
       )
     )
     return Effect.raceFirst(Deferred.await(caughtUp.reached), ended)
-  }, { concurrency: "unbounded", discard: true })
+  }, { concurrency: "unbounded", discard: true }).pipe(Effect.andThen(Effect.suspend(() => {
+    const lines = all.flatMap(({ handle }) => unplacedLines(handle.flow.name, handle.caughtUp?.missed ?? []))
+    return lines.length === 0 ? Effect.void : Effect.fail(new ServiceError({ lines }))
+  })))
 
 /** Stops in two steps: rounds at work may finish, then what is left is interrupted. */
 const stop = (

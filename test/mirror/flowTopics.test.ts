@@ -1,8 +1,11 @@
 /** Topics that come and go while a flow runs, between two clusters of this process. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { FaultHook } from "../../src/embedded/faults.ts"
+import { createTopics } from "../../src/wire/messages/createTopics.ts"
 import { metadata } from "../../src/wire/messages/metadata.ts"
 import { shareGroupHeartbeat } from "../../src/wire/messages/shareGroupHeartbeat.ts"
+import { ZERO_UUID } from "../../src/wire/schema.ts"
 import { makeFlowWorld } from "./flowWorld.ts"
 
 /** An answer that lists no topic; the brokers stay those that are known. */
@@ -15,6 +18,30 @@ const NO_TOPICS = {
   clusterAuthorizedOperations: -2147483648,
   errorCode: 0
 }
+
+const POLICY_VIOLATION = 44
+
+/** Refuses to create a topic, for as long as it is said so. */
+const refusing = (name: string, still: () => boolean): FaultHook => ({ apiKey, request }) => {
+  if (apiKey !== createTopics.key) return null
+  const { topics } = request as { readonly topics: ReadonlyArray<{ readonly name: string }> }
+  if (!topics.some((topic) => topic.name === name) || !still()) return null
+  const answer = {
+    topicId: ZERO_UUID,
+    errorCode: POLICY_VIOLATION,
+    errorMessage: "no topics on Mondays",
+    topicConfigErrorCode: 0,
+    numPartitions: -1,
+    replicationFactor: -1,
+    configs: []
+  }
+  return {
+    kind: "answer",
+    response: { throttleTimeMs: 0, topics: topics.map((topic) => ({ ...answer, name: topic.name })) }
+  }
+}
+
+const LONG = { timeout: 90_000 }
 
 describe("the topics of a flow", () => {
   it.live("records of a topic that a refresh does not find any more go where the others went", () =>
@@ -39,4 +66,21 @@ describe("the topics of a flow", () => {
       assert.isFalse(west.state.topics.has("orders"))
       assert.deepStrictEqual(values("east.orders"), ["a", "b"])
     })))
+
+  it.live(
+    "a run until caught up waits for topics that the target does not take yet",
+    () =>
+      Effect.scoped(Effect.gen(function*() {
+        const { append, east, runAs, lines, values, west } = yield* makeFlowWorld()
+        east.createTopic("orders")
+        append("orders", 0, "a")
+        let refused = 0
+        west.faults(refusing("east.orders", () => refused++ < 2))
+        yield* runAs({}, { untilCaughtUp: true })
+        assert.isAbove(refused, 2)
+        assert.deepStrictEqual(values("east.orders"), ["a"])
+        assert.deepStrictEqual(lines.filter((line) => line.startsWith("failed")), [])
+      })),
+    LONG
+  )
 })

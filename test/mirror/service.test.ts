@@ -265,4 +265,19 @@ describe("--until-caught-up", () => {
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(errorOf(yield* Fiber.await(service.fiber)), ["flow a: record 7 is bad"])
     }))
+
+  it.effect("fails where a topic had no place on the target, once the others have caught up", () =>
+    Effect.gen(function*() {
+      const missing: Behaviour = (handle, nth) => {
+        if (handle.caughtUp !== null) handle.caughtUp.missed = [{ topic: "orders", reason: "the target has said no" }]
+        return catchesUp(1_000)(handle, nth)
+      }
+      const service = yield* start({ a: missing, b: catchesUp(20_000) }, { untilCaughtUp: true })
+      yield* TestClock.adjust("19 seconds")
+      assert.deepStrictEqual(service.log, ["a: start 1", "b: start 1"])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(errorOf(yield* Fiber.await(service.fiber)), [
+        "flow a: topic orders is not mirrored: the target has said no"
+      ])
+    }))
 })
