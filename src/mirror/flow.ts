@@ -12,8 +12,6 @@ import type { WireError } from "../wire/errors.ts"
 import { makeControlLog } from "./control/controlLog.ts"
 import { type Leadership, makeLeadership } from "./control/leader.ts"
 import { runControlTasks } from "./controlTasks.ts"
-import type { Output } from "./copy.ts"
-import { deadLetter } from "./deadLetters.ts"
 import type { Source } from "./delivery.ts"
 import { FlowStopped, type GuaranteeChanged } from "./errors.ts"
 import { connectFlow, type FlowClusters, namingOf, prepareSource } from "./flowSetup.ts"
@@ -21,10 +19,10 @@ import { type Chosen, openGuarantee, watchGuarantee } from "./flowGuarantee.ts"
 import { FlowTopics } from "./flowTopics.ts"
 import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { type LaneError, runLane } from "./lane.ts"
-import type { Letter, Place } from "./laneContext.ts"
+import type { Place } from "./laneContext.ts"
 import { type LedgerSide, openLedgerSide } from "./ledger/side.ts"
 import { stopsForGood } from "./ledgerWatch.ts"
-import { makePlaces } from "./places.ts"
+import { Outputs } from "./outputs.ts"
 import { runTasks } from "./control/tasks.ts"
 import { type FlowOffsets, openFlowOffsets } from "./offsets/flowOffsets.ts"
 import { needsProvenance, withProvenance } from "./provenance.ts"
@@ -56,6 +54,7 @@ interface Running {
   readonly handle: FlowHandle
   readonly clusters: FlowClusters
   readonly topics: FlowTopics
+  readonly outputs: Outputs
   readonly chain: TransformChain | null
   /** For topics whose names do not tell where their records are from. */
   readonly markingChain: TransformChain
@@ -105,7 +104,7 @@ const watchLag = (parts: ProgressParts): Effect.Effect<never> =>
   })
 
 const placeOf = (
-  { chain, clusters, handle, markingChain, topics }: Running,
+  { chain, clusters, handle, markingChain, outputs, topics }: Running,
   topic: string,
   partition: number,
   topicId: string
@@ -113,34 +112,12 @@ const placeOf = (
   Effect.gen(function*() {
     const place = topics.placeOf(topic, topicId)
     if (!place.ok) return place
-    const problem = yield* topics.places.ensure(place.target, partition + 1)
+    const problem = yield* outputs.ensure(place.target, topic, partition)
     if (problem !== null) return { ok: false, reason: `the target has no place for it: ${problem}` } as const
     const ordered = handle.flow.groupProtocol.value === "consumer"
     const rulesChain = needsProvenance(handle.flow, clusters, topic) ? markingChain : chain
     return { ok: true, rules: { targetTopic: place.target, chain: rulesChain, ordered } } as const
   })
-
-/** A topic that a transform has named: it gets as many partitions as the source topic has. */
-const ensureOutput = (
-  { topics }: Running,
-  topic: string,
-  sourceTopic: string,
-  partition: number
-): Effect.Effect<string | null, WireError> => {
-  const partitions = Math.max(partition + 1, topics.find(sourceTopic)?.partitions ?? 1)
-  return topics.places.ensure(topic, topics.places.partitionsOf(topic) > partition ? partition + 1 : partitions)
-}
-
-const letterWriter = (running: Running, lane: number) => {
-  const { deadLetter: settings, name } = running.handle.flow
-  if (settings === null) return null
-  return ({ error, executor, record, sourceTopic, stage }: Letter): Output =>
-    deadLetter(record, { flow: name, lane, sourceTopic, stage, executor, error }, {
-      topic: settings.topic,
-      partitions: Math.max(1, running.topics.places.partitionsOf(settings.topic)),
-      contextHeaders: settings.contextHeaders
-    })
-}
 
 const lane = (running: Running, n: number): Effect.Effect<void, LaneError | LaneSourceError> =>
   Effect.scoped(Effect.gen(function*() {
@@ -173,8 +150,9 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
       source: n === 0 && running.repairs !== null ? withRepairs(source, running.repairs) : source,
       binding,
       placeOf: (topic, partition, topicId) => placeOf(running, topic, partition, topicId),
-      ensureOutput: (topic, sourceTopic, partition) => ensureOutput(running, topic, sourceTopic, partition),
-      deadLetter: letterWriter(running, n),
+      ensureOutput: (topic, sourceTopic, partition) => running.outputs.ensure(topic, sourceTopic, partition),
+      missing: (topic) => running.outputs.missing(topic),
+      deadLetter: running.outputs.letters(n),
       ...(notes === null ? {} : { notes }),
       onRecordRefused: handle.flow.onRecordRefused,
       errorsTolerance: handle.flow.errorsTolerance,
@@ -212,11 +190,13 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
         gaps.forgetTopic(source)
       }
     })
+    const outputs = new Outputs({ flow, topics, targetAdmin: clusters.targetAdmin, log })
     const running: Running = {
       config,
       handle,
       clusters,
       topics,
+      outputs,
       chain,
       markingChain: withProvenance(chain, clusters, () => handle.metrics.loopsPrevented(1)),
       leadership,
@@ -234,17 +214,11 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       repairs: null,
       startAt: null
     }
-    if (flow.deadLetter !== null) {
-      const problem = yield* makePlaces(clusters.targetAdmin, flow.deadLetter.replicationFactor).ensure(
-        flow.deadLetter.topic,
-        1
-      )
-      if (problem !== null) {
-        return yield* new FlowStopped({
-          what: `the dead-letter topic ${flow.deadLetter.topic} cannot be made: ${problem}`
-        })
-      }
-      yield* topics.places.ensure(flow.deadLetter.topic, 1)
+    const problem = yield* outputs.ensureLetters
+    if (problem !== null) {
+      return yield* new FlowStopped({
+        what: `the dead-letter topic ${flow.deadLetter?.topic} cannot be made: ${problem}`
+      })
     }
     yield* topics.refresh
     return running

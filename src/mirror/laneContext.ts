@@ -31,12 +31,14 @@ export interface LaneParts<E> {
   readonly binding: Binding
   /** Makes sure that the target has a place for the partition. */
   readonly placeOf: (topic: string, partition: number, topicId: string) => Effect.Effect<Place, WireError>
-  /** The same for a topic that a transform has named. Null, or why it has no place. */
+  /** The same for a topic of the target by its name, whoever has named it. Null, or why it has no place. */
   readonly ensureOutput: (
     topic: string,
     sourceTopic: string,
     partition: number
   ) => Effect.Effect<string | null, WireError>
+  /** The target says that it does not have this topic: `placeOf` and `ensureOutput` ask again. */
+  readonly missing: (topic: string) => void
   /** The letter as a batch for the dead-letter topic; null when none is configured. */
   readonly deadLetter: ((letter: Letter) => Output) | null
   /** What is kept of where records have come to be, as batches that go with the transaction; not there: nothing is. */

@@ -14,14 +14,36 @@ import { BEHIND, hold, type LaneContext, type Letter, unitSettlements } from "./
 import { deliveryAt, deliveryFrom, halve, type PendingUnit, singleRecord } from "./pending.ts"
 import { settle, whyNot, type Writing } from "./writing.ts"
 
+/** Null: the output's topic is there, made again where somebody has deleted it; else why not. */
+const ensured = <E>(
+  lane: LaneContext<E>,
+  sourceTopic: string,
+  { partition, topic }: Output
+): Effect.Effect<string | null> =>
+  Effect.map(
+    Effect.catch(lane.parts.ensureOutput(topic, sourceTopic, partition), ({ message }) => Effect.succeed(message)),
+    (problem) => problem === null ? null : `the target has no topic ${topic}: ${problem}`
+  )
+
 /** Writes one letter; null when it is written, else why not. */
 const writeLetter = <E>(lane: LaneContext<E>, writing: Writing, letter: Letter) =>
   Effect.gen(function*() {
-    if (lane.parts.deadLetter === null) return "there is no dead-letter topic"
-    const output = lane.parts.deadLetter(letter)
-    const outcome = (yield* writing.write([output]))[0]
-    if (outcome?.kind === "written") return null
-    return `the dead-letter topic ${output.topic} does not take it: ${outcome === undefined ? BEHIND : whyNot(outcome)}`
+    const { deadLetter } = lane.parts
+    if (deadLetter === null) return "there is no dead-letter topic"
+    let why = ""
+    // Again where the topic turns out to be gone: the record has no other way.
+    for (let tries = 0; tries < 2; tries++) {
+      const missing = yield* ensured(lane, letter.sourceTopic, deadLetter(letter))
+      if (missing !== null) return missing
+      const output = deadLetter(letter)
+      const outcome = (yield* writing.write([output]))[0]
+      if (outcome?.kind === "written") return null
+      why = `the dead-letter topic ${output.topic} does not take it: ${
+        outcome === undefined ? BEHIND : whyNot(outcome)
+      }`
+      if (outcome?.kind !== "refused" || outcome.scope !== "partition") break
+    }
+    return why
   })
 
 /** A single record the target refuses. True when it went to the dead-letter topic instead. */
@@ -72,6 +94,11 @@ export const writeRest = <E>(
     while (item.remaining.length > 0) {
       const output = item.remaining[0] as Output
       const rest = item.remaining.slice(1)
+      const missing = yield* ensured(lane, item.delivery.topic, output)
+      if (missing !== null) {
+        item.reason = missing
+        return false
+      }
       const outcome = (yield* writing.write([output]))[0]
       if (outcome?.kind === "written") item.remaining = rest
       else if (outcome?.kind === "refused" && outcome.scope === "records") {

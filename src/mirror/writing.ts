@@ -47,13 +47,15 @@ export class Writing {
   /** Outputs that are the source's records, and where they are now. */
   readonly written: Array<Written> = []
   readonly #exactlyOnce: boolean
+  readonly #onMissing: (topic: string) => void
   #doomed = false
   /** By source partition. */
   readonly #claimed = new Map<string, RangeSet>()
 
-  constructor(transaction: BoundTransaction, exactlyOnce: boolean) {
+  constructor(transaction: BoundTransaction, exactlyOnce: boolean, onMissing: (topic: string) => void) {
     this.transaction = transaction
     this.#exactlyOnce = exactlyOnce
+    this.#onMissing = onMissing
   }
 
   /**
@@ -92,11 +94,18 @@ export class Writing {
       if (output.source !== undefined) this.written.push({ output, baseOffset: outcome.baseOffset })
       return { kind: "written" }
     }
+    if (isMissing(outcome.error)) this.#onMissing(output.topic)
     const told = refusal(outcome.error, this.#exactlyOnce)
     if (told.kind === "skipped" && told.doomed) this.#doomed = true
     return told
   }
 }
+
+/** UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID */
+const UNKNOWN_TOPIC: ReadonlySet<number> = new Set([3, 100])
+
+/** The target does not have the topic, or not so many partitions of it. */
+const isMissing = (error: ProduceFailure): boolean => error._tag === "PartitionBlocked" && UNKNOWN_TOPIC.has(error.code)
 
 /** What is in doubt cannot be committed exactly once. */
 const refusal = (error: ProduceFailure, exactlyOnce: boolean): WriteOutcome => {
@@ -196,7 +205,7 @@ export const transact = <E, A, E3>(
 ): Effect.Effect<A, E3 | ProducerError | BindingStopped> =>
   Effect.gen(function*() {
     const { binding } = lane.parts
-    const writing = new Writing(yield* binding.begin, binding.guarantee === "exactly-once")
+    const writing = new Writing(yield* binding.begin, binding.guarantee === "exactly-once", lane.parts.missing)
     const result = yield* body(writing).pipe(
       Effect.tap(() => stage(lane, writing)),
       Effect.onError(() => Effect.ignore(writing.transaction.abort))

@@ -10,6 +10,7 @@ import type { Cluster } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { addPartitionsToTxn } from "../wire/messages/addPartitionsToTxn.ts"
 import { endTxn } from "../wire/messages/endTxn.ts"
+import { nowMs } from "../wire/retry.ts"
 import { ProducerRefused, TransactionMustAbort } from "./produceErrors.ts"
 import type { ProducerSettings } from "./producerSettings.ts"
 import type { Identity } from "./sequences.ts"
@@ -84,6 +85,7 @@ export const endTransaction = (c: Coordinator, commit: boolean, why: string, bum
     }
   })
 
+const UNKNOWN_TOPIC_OR_PARTITION = 3
 const key = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
 
 /** One AddPartitionsToTxn: the code of each partition; empty where it was not carried out or nobody knows. */
@@ -129,10 +131,13 @@ export const addPartitions = (
     const identity = c.state.identity ?? { producerId: -1, epoch: -1 }
     const missing = new Map(wanted.map((p) => [key(p), p]))
     const blocked = new Map<string, number>()
+    const leaveOutAt = (yield* nowMs) + c.settings.partitionPatienceMs
     for (let attempt = 0;; attempt++) {
       const codes = yield* askToAdd(c, identity, missing.values())
+      const late = (yield* nowMs) >= leaveOutAt
       for (const [name, code] of codes) {
-        const verdict = judgeAddPartitions(code)
+        // A topic that is not there keeps all others out of the request.
+        const verdict = late && code === UNKNOWN_TOPIC_OR_PARTITION ? "blocked" : judgeAddPartitions(code)
         if (verdict === "added" || verdict === "blocked") missing.delete(name)
         if (verdict === "blocked") blocked.set(name, code)
         if (verdict === "added" || verdict === "blocked" || verdict === "notTried") continue

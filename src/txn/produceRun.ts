@@ -47,6 +47,7 @@ export type ProduceOutcome =
 
 /** INVALID_RECORD: what a broker would answer to a batch that cannot go through as bytes. */
 const INVALID_RECORD = 87
+const UNKNOWN_TOPIC_OR_PARTITION = 3
 const LEADER_NOT_AVAILABLE = 5
 
 export interface RunContext {
@@ -165,7 +166,8 @@ export class ProduceRun {
         this.#context.routes.markStale(p.topic)
         const why = this.#context.routes.why(p.topic, p.partition)
         this.#pause(p, why, now, true)
-        this.#leaveOut(p, LEADER_NOT_AVAILABLE, why, now)
+        const missing = this.#context.routes.isMissing(p.topic, p.partition)
+        this.#leaveOut(p, missing ? UNKNOWN_TOPIC_OR_PARTITION : LEADER_NOT_AVAILABLE, why, now)
         continue
       }
       if (broker === -1 ? (this.#inFlight.get(route.leader) ?? 0) >= maxInFlight : route.leader !== broker) continue

@@ -69,6 +69,11 @@ export class Routes {
     return true
   }
 
+  /** The target has no such topic, or not so many partitions. */
+  isMissing(topic: string, partition: number): boolean {
+    return this.#topics.get(topic)?.partitions.has(partition) !== true
+  }
+
   /** Why a partition has no route, in words. */
   why(topic: string, partition: number): string {
     const known = this.#topics.get(topic)

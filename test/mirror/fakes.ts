@@ -164,6 +164,7 @@ export const makeWorld = (options: WorldOptions): World => {
     placeOf: () =>
       Effect.succeed({ ok: true, rules: { targetTopic: "t", chain, ordered: options.mode === "consumer" } }),
     ensureOutput: () => Effect.succeed(null),
+    missing: nothing,
     deadLetter: options.deadLetters === true
       ? ({ record, stage }) => ({
         topic: `dlq:${stage}`,

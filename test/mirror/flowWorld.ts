@@ -36,11 +36,11 @@ const valuesOf = (embedded: Embedded, topic: string): ReadonlyArray<string> =>
 export const makeFlowWorld = (
   flow: Plain = {},
   over: Plain = {},
-  { brokers = 1 }: { readonly brokers?: number } = {}
+  { brokers = 1, transactionVersion = 2 }: { readonly brokers?: number; readonly transactionVersion?: 1 | 2 } = {}
 ): Effect.Effect<FlowWorld, never, Scope.Scope> =>
   Effect.gen(function*() {
     const east = yield* makeEmbedded({ clusterId: "east-cluster-0000000000", brokers })
-    const west = yield* makeEmbedded({ clusterId: "west-cluster-0000000000" })
+    const west = yield* makeEmbedded({ clusterId: "west-cluster-0000000000", transactionVersion })
     const [source, target] = [yield* Effect.orDie(serve(east)), yield* Effect.orDie(serve(west))]
     const configOf = (more: Plain) =>
       load({

@@ -242,6 +242,7 @@ export class Worker {
         binding,
         placeOf: () => Effect.succeed({ ok: true, rules: { targetTopic: TARGET_TOPIC, chain: null, ordered } }),
         ensureOutput: () => Effect.succeed(null),
+        missing: () => {},
         deadLetter: null,
         onRecordRefused: "block",
         errorsTolerance: "none",
