@@ -10,6 +10,7 @@
  * than mirroring them. So counts are exact, quantiles are within one batch.
  */
 import { Effect, type Scope } from "effect"
+import { type GroupStanding, makeGroupSeries } from "./groupSeries.ts"
 import { INSTRUMENTS, type InstrumentName, type Mode, OUTCOMES, SKIP_REASONS } from "./instruments.ts"
 import {
   type Counter,
@@ -72,6 +73,8 @@ export interface FlowMetrics {
   readonly loopsPrevented: (records: number) => void
   /** A pass of a control task: what it changed, and how much it could not. */
   readonly controlPass: (task: string, changed: number, problems: number) => void
+  /** All groups whose offsets are kept, after a pass; none where another process leads. */
+  readonly groups: (standings: ReadonlyArray<GroupStanding>) => void
   readonly blockedPartitions: (count: number) => void
   readonly running: (running: boolean) => void
   /** Replaces what held before. */
@@ -285,6 +288,7 @@ const build = (make: Maker, flow: string, mode: Mode): FlowMetrics => {
     deadLetters: (records) => letters?.add(records),
     loopsPrevented: (records) => loops?.add(records),
     controlPass: control,
+    groups: makeGroupSeries(make),
     sourceGap: (records) => gap?.add(records),
     blockedPartitions: (n) => blocked?.set(n),
     running: (is) => running?.set(is ? 1 : 0),

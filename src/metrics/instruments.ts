@@ -93,6 +93,14 @@ export const INSTRUMENTS = {
     "task"
   ]),
   onceover_control_problems: gauge("What a control task could not do at its last pass; /status says what.", ["task"]),
+  onceover_group_partitions: gauge(
+    "Partitions of a group of the source by the state of its offsets on the target: synced, behind (not written: switched off), active (it has members there), unmapped, failed. In the process that leads.",
+    ["group", "state"]
+  ),
+  onceover_group_behind_records: gauge(
+    "Records that a group would read again if it were started on the target now: from what it has there to what its position on the source is translated to. Partitions where it has nothing there do not count.",
+    ["group"]
+  ),
   onceover_blocked_partitions: gauge("Partitions that wait because the target refuses a record."),
   onceover_flow_running: gauge("1 while the flow runs, 0 otherwise; /status says why."),
   onceover_guarantee: gauge("1 for the guarantee that holds now.", ["wanted", "effective", "binding"]),

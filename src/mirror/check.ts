@@ -141,9 +141,10 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     else if (choice.effective !== choice.wanted) {
       warnings.push(`${choice.wanted} is wanted, ${choice.effective} would be in force: ${reasons.join("; ")}`)
     }
-    yield* assertGroupType(source, flow.groupId, flow.groupProtocol.value)
+    // First: without the right the group's type cannot be asked for either.
     const refusal = yield* groupRefusal(source, flow.groupId)
     if (refusal !== null) problems.push(refusal)
+    else yield* assertGroupType(source, flow.groupId, flow.groupProtocol.value)
     if (flow.groupProtocol.value === "share") {
       if (((yield* source.features).get(SHARE_FEATURE) ?? 0) === 0) {
         problems.push(NO_SHARE_GROUPS)
@@ -173,7 +174,16 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
       ...leaderless(flow.target, there.values())
     )
     const exists = (name: string): boolean => there.has(name)
-    const control = yield* checkControl({ config, flow, clusters, naming, notes, topics, exists })
+    const control = yield* checkControl({
+      config,
+      flow,
+      clusters,
+      naming,
+      notes,
+      topics,
+      guarantee: choice.effective,
+      exists
+    })
     warnings.push(...control.problems)
     return {
       rights: control.rights,

@@ -10,6 +10,7 @@ import type { BindingStopped } from "../txn/binding.ts"
 import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { WireError } from "../wire/errors.ts"
 import { makeControlLog } from "./control/controlLog.ts"
+import { standingsOf } from "./control/groupSync.ts"
 import { type Leadership, makeLeadership } from "./control/leader.ts"
 import { runControlTasks } from "./controlTasks.ts"
 import type { Source } from "./delivery.ts"
@@ -295,18 +296,20 @@ const openOffsets = (running: Running): Effect.Effect<FlowOffsets, WireError, Sc
     clusters: running.clusters,
     guarantee: running.chosen.candidate.guarantee,
     topics: () => running.topics.list,
-    log: running.log
+    log: running.log,
+    onGroups: (rows) => running.handle.metrics.groups(standingsOf(rows))
   })
 
 const offsetTasks = (running: Running, { tasks }: FlowOffsets): Effect.Effect<never> => {
   const { handle: { metrics, state }, leadership, log, topics } = running
   if (tasks.length === 0) return Effect.never
-  return leadership.whileLeading(runTasks(tasks, {
+  const work = runTasks(tasks, {
     state,
     log,
     changed: topics.changed,
     onPass: (task, { changed, problems }) => metrics.controlPass(task, changed, problems.length)
-  }))
+  })
+  return leadership.whileLeading(Effect.ensuring(work, Effect.sync(() => metrics.groups([]))))
 }
 
 /** Waits for the first topic; a group of nothing cannot be joined. */

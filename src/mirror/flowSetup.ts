@@ -125,11 +125,12 @@ export const prepareSource = (
   Effect.gen(function*() {
     const mode = flow.groupProtocol.value
     if (mode === "share") yield* assertShareGroups(source)
-    yield* assertGroupType(source, flow.groupId, mode)
+    // First: without the right the group's type cannot be asked for either.
     const refusal = yield* groupRefusal(source, flow.groupId)
     if (refusal !== null) {
       return yield* new ClusterUnusable({ end: "source", alias: flow.source, what: refusal })
     }
+    yield* assertGroupType(source, flow.groupId, mode)
     if (mode === "consumer") return Infinity
     const prepared = yield* prepareGroup({
       cluster: source,

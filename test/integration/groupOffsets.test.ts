@@ -4,7 +4,8 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Effect } from "effect"
-import { moveGroup, positionsOf } from "../../src/mirror/control/groups.ts"
+import { positionsOf } from "../../src/mirror/control/groupPositions.ts"
+import { moveGroup } from "../../src/mirror/control/groups.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
 import { createTopic } from "../kit/admin.ts"
 import { type AuditRecord, identityOf, readTopics } from "../kit/auditor.ts"
@@ -149,6 +150,10 @@ describe("the offsets of groups on the target", () => {
       what: "a word about it"
     })
     assert.strictEqual(await offsetOf(active), 20)
+    const told = async (metric: string) =>
+      (await mirror?.metrics())?.get(metric)?.find(({ labels }) => labels["group"] === active)
+    assert.strictEqual((await told("onceover_group_partitions"))?.labels["state"], "active")
+    assert.strictEqual((await told("onceover_group_behind_records"))?.value, 50)
     await leave()
     await until(async () => (await offsetOf(active)) === 70, { what: "the group to be moved when it has no members" })
   })

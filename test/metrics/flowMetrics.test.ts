@@ -33,6 +33,7 @@ const tellAll = (m: FlowMetrics): void => {
   m.offsetCommit(0.01)
   m.loopsPrevented(1)
   m.controlPass("settings", 2, 1)
+  m.groups([{ group: "app", partitions: new Map([["synced", 2]]), behind: 3 }])
 }
 
 const namesIn = (text: string): ReadonlyArray<string> =>
@@ -45,6 +46,27 @@ const expected = (mode: Mode): ReadonlyArray<string> =>
   ).toSorted()
 
 describe("a flow's metrics", () => {
+  it.effect("of groups are those of the last pass", () =>
+    isolated(Effect.scoped(Effect.gen(function*() {
+      const m = yield* makeFlowMetrics("f", "share")
+      const groups = Effect.map(prometheusText, (text) =>
+        seriesIn(text).filter((line) =>
+          line.startsWith("onceover_group_")
+        ).map((line) => line.replace(/flow="f",?|,flow="f"/, "")).toSorted())
+      m.groups([
+        { group: "a", partitions: new Map([["synced", 2], ["active", 1]]), behind: 7 },
+        { group: "b", partitions: new Map([["failed", 1]]), behind: 0 }
+      ])
+      assert.strictEqual((yield* groups).length, 5)
+      m.groups([{ group: "a", partitions: new Map([["synced", 3]]), behind: 0 }])
+      assert.deepStrictEqual(yield* groups, [
+        "onceover_group_behind_records{group=\"a\"} 0",
+        "onceover_group_partitions{group=\"a\",state=\"synced\"} 3"
+      ])
+      m.groups([])
+      assert.deepStrictEqual(yield* groups, [])
+    }))))
+
   for (const mode of ["share", "consumer"] as const) {
     it.effect(`in ${mode} mode are the ones of the mode and no other, whatever is told`, () =>
       isolated(Effect.scoped(Effect.gen(function*() {

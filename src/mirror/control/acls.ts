@@ -102,7 +102,7 @@ export interface AclInputs {
   readonly naming: Pick<Naming, "verdict">
   /** Source topics that are mirrored now, and their targets: what a right on `*` stands for. */
   readonly topics: ReadonlyArray<{ readonly source: string; readonly target: string }>
-  /** Who the mirror is on the target ("User:mirror"); null: not known. */
+  /** Who the mirror is on the target ("User:mirror"); null: only its brokers know (a certificate, a token), so anybody. */
   readonly principal: string | null
   /** Keys of the rights that this flow has copied before. */
   readonly ours: ReadonlySet<string>
@@ -127,13 +127,16 @@ const translated = (acl: Acl, target: string, principal: string | null, notes: S
     return acl.operation === ALL ? { ...there, operation: READ } : there
   }
   const hitsMirror = acl.principal === EVERYBODY || acl.principal === principal
-  if (!hitsMirror) return there
+  if (!hitsMirror && principal !== null) return there
+  const locks = hitsMirror
+    ? "would lock the mirror out"
+    : "may lock the mirror out (only the target's brokers know its principal)"
   if (acl.operation === ALL) {
-    notes.add(`${aclSentence(there)} would lock the mirror out: it is copied as DENY READ`)
+    notes.add(`${aclSentence(there)} ${locks}: it is copied as DENY READ`)
     return { ...there, operation: READ }
   }
   if (!NEEDED.has(acl.operation)) return there
-  notes.add(`${aclSentence(there)} would lock the mirror out: it is not copied`)
+  notes.add(`${aclSentence(there)} ${locks}: it is not copied`)
   return null
 }
 

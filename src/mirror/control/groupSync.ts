@@ -8,19 +8,12 @@
  * 4. What cannot be written is told, per partition, with the reason.
  */
 import { Effect } from "effect"
+import type { GroupStanding } from "../../metrics/groupSeries.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import type { Translator } from "../offsets/translator.ts"
-import {
-  allGroups,
-  type Group,
-  type GroupKind,
-  type GroupPosition,
-  isActive,
-  moveGroup,
-  type Positions,
-  positionsOf
-} from "./groups.ts"
+import { type GroupPosition, type Positions, positionsOfAll } from "./groupPositions.ts"
+import { allGroups, type Group, type GroupKind, isActive, moveGroup } from "./groups.ts"
 import { partitionName } from "./offsets.ts"
 import type { MirroredTopic } from "./topics.ts"
 
@@ -83,7 +76,9 @@ export const groupFilter = (
 }
 
 /** The groups of the source whose offsets are kept. */
-export const sourceGroups = (options: GroupSyncOptions): Effect.Effect<ReadonlyArray<SourceGroup>, WireError> =>
+export const sourceGroups = (
+  options: Pick<GroupSyncOptions, "source" | "matches">
+): Effect.Effect<ReadonlyArray<SourceGroup>, WireError> =>
   Effect.map(
     allGroups(options.source),
     (groups) =>
@@ -92,21 +87,12 @@ export const sourceGroups = (options: GroupSyncOptions): Effect.Effect<ReadonlyA
       ).sort((a, b) => a.id < b.id ? -1 : 1)
   )
 
-interface Standing {
-  readonly group: SourceGroup
-  /** Why the group cannot be read. */
-  readonly problem: string | null
-  readonly positions: Positions
-}
-
-const standingOf = (options: GroupSyncOptions, group: SourceGroup): Effect.Effect<Standing> =>
-  positionsOf(options.source, group.id, group.kind).pipe(
-    Effect.map((positions): Standing => ({ group, problem: null, positions })),
-    Effect.catch((error) => Effect.succeed({ group, problem: error.message, positions: new Map() }))
-  )
-
 /** A group's positions in the flow's topics, translated. */
-const translated = (options: GroupSyncOptions, { group, positions }: Standing): ReadonlyArray<GroupOffset> =>
+const translated = (
+  options: GroupSyncOptions,
+  group: SourceGroup,
+  positions: Positions
+): ReadonlyArray<GroupOffset> =>
   options.topics().flatMap((topic) =>
     Array.from({ length: topic.partitions }, (_, partition) => partition).flatMap((partition) => {
       const position = positions.get(partitionName(topic.source, partition))
@@ -149,20 +135,24 @@ const moveOf = (row: GroupOffset): GroupPosition => ({
 
 const ACTIVE = "the group has members on the target"
 
+/** What is translated of a group and may have to be written, and what the target has of it. */
+interface Open {
+  readonly group: SourceGroup
+  readonly there: Group | undefined
+  readonly rows: ReadonlyArray<GroupOffset>
+}
+
+const ofAnotherKind = ({ group, there }: Open): boolean =>
+  there !== undefined && there.kind !== group.kind && there.empty === false
+
 /** Compares with the target, and writes where that is allowed. */
 const settle = (
   { target }: GroupSyncOptions,
-  group: SourceGroup,
-  there: Group | undefined,
-  rows: ReadonlyArray<GroupOffset>,
+  { group, rows, there }: Open,
+  current: Positions,
   write: boolean
 ): Effect.Effect<ReadonlyArray<GroupOffset>, WireError> =>
   Effect.gen(function*() {
-    if (rows.every((row) => row.state !== "behind")) return rows
-    if (there !== undefined && there.kind !== group.kind && there.empty === false) {
-      return all(rows, "failed", "the target has a group of this id that is of another kind")
-    }
-    const current = there === undefined ? new Map() as Positions : yield* positionsOf(target, group.id, group.kind)
     const compared = rows.map((row): GroupOffset => {
       const targetCurrent = current.get(targetName(row))?.offset ?? null
       const reached = row.state === "behind" && targetCurrent !== null && targetCurrent >= (row.targetPosition ?? 0)
@@ -192,18 +182,53 @@ export const syncGroups = (
   write: boolean
 ): Effect.Effect<ReadonlyArray<GroupOffset>, WireError> =>
   Effect.gen(function*() {
-    const standings = yield* Effect.forEach(groups, (group) => standingOf(options, group), { concurrency: CONCURRENCY })
+    const standings = yield* positionsOfAll(options.source, groups)
     yield* options.translator.refresh
     if (groups.length === 0) return []
     const there = yield* allGroups(options.target)
-    const found = yield* Effect.forEach(standings, (standing) => {
-      const { group, problem } = standing
-      if (problem !== null) return Effect.succeed([])
-      const rows = translated(options, standing)
+    const settled: Array<GroupOffset> = []
+    const open: Array<Open> = []
+    for (const group of groups) {
+      const positions = standings.get(group.id)
+      // Gone since it was listed, or not to be read: it is looked at again.
+      if (!(positions instanceof Map)) continue
+      const one = { group, there: there.get(group.id), rows: translated(options, group, positions) }
+      if (one.rows.every((row) => row.state !== "behind")) settled.push(...one.rows)
+      else if (ofAnotherKind(one)) {
+        settled.push(...all(one.rows, "failed", "the target has a group of this id that is of another kind"))
+      } else open.push(one)
+    }
+    // Also of those that are not listed: one that may not be seen must not be set back.
+    const currents = yield* positionsOfAll(
+      options.target,
+      open.map(({ group, there: known }) => ({ id: group.id, kind: group.kind, broker: known?.broker ?? null }))
+    )
+    const found = yield* Effect.forEach(open, (one) => {
+      const current = currents.get(one.group.id)
+      if (!(current instanceof Map)) {
+        return Effect.succeed(
+          all(one.rows, "failed", current === undefined ? "not asked" : (current as WireError).message)
+        )
+      }
       return Effect.catch(
-        settle(options, group, there.get(group.id), rows, write),
-        (error) => Effect.succeed(all(rows, "failed", error.message))
+        settle(options, one, current, write),
+        (error) => Effect.succeed(all(one.rows, "failed", error.message))
       )
     }, { concurrency: CONCURRENCY })
-    return found.flat()
+    return [...settled, ...found.flat()]
   })
+
+/** For the metrics: one row a group. */
+export const standingsOf = (rows: ReadonlyArray<GroupOffset>): ReadonlyArray<GroupStanding> =>
+  [...Map.groupBy(rows, ({ group }) => group)].map(([group, of]) => ({
+    group,
+    partitions: new Map([...Map.groupBy(of, ({ state }) => state)].map(([state, list]) => [state, list.length])),
+    // What was written in this pass is not behind any more.
+    behind: of.reduce(
+      (sum, { state, targetCurrent, targetPosition }) =>
+        state === "synced" || targetCurrent === null || targetPosition === null
+          ? sum
+          : sum + Math.max(0, targetPosition - targetCurrent),
+      0
+    )
+  }))

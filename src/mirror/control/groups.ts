@@ -1,15 +1,14 @@
 /**
- * Groups of one cluster, as an administrator sees them: which there are, where they stand, and moving an empty one.
- * Consumer groups (classic and KIP-848) and share groups behind one face.
+ * Groups of one cluster, as an administrator sees them: which there are, and moving an empty one; groupPositions.ts has
+ * where they stand. Consumer groups (classic and KIP-848) and share groups behind one face.
  */
 import { Effect } from "effect"
 import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { alterShareGroupOffsets } from "../../wire/messages/alterShareGroupOffsets.ts"
-import { describeShareGroupOffsets } from "../../wire/messages/describeShareGroupOffsets.ts"
 import { listGroups } from "../../wire/messages/listGroups.ts"
 import { offsetCommit } from "../../wire/messages/offsetCommit.ts"
-import { offsetFetch } from "../../wire/messages/offsetFetch.ts"
+import type { GroupPosition } from "./groupPositions.ts"
 import { partitionName } from "./offsets.ts"
 
 export type GroupKind = "consumer" | "share"
@@ -20,21 +19,11 @@ export interface Group {
   readonly kind: GroupKind | "other"
   /** No members; a broker older than 2.6 does not say, then null. */
   readonly empty: boolean | null
+  /** The broker that had it: each lists what it coordinates. */
+  readonly broker: number
 }
-
-/** Where a group stands in one partition. */
-export interface GroupPosition {
-  readonly topic: string
-  readonly partition: number
-  /** The next offset it wants. */
-  readonly offset: number
-  /** What was committed beside it. */
-  readonly metadata: string
-}
-export type Positions = ReadonlyMap<string, GroupPosition>
 
 const NONE = 0
-const GROUP_ID_NOT_FOUND = 69
 /** The newest version that names topics by name. */
 const BY_NAME = 9
 const IDLE = new Set(["Empty", "Dead"])
@@ -63,7 +52,8 @@ export const allGroups = (cluster: Cluster): Effect.Effect<ReadonlyMap<string, G
         groups.set(id, {
           id,
           kind: kindOf(groupType, protocolType),
-          empty: groupState === "" ? null : IDLE.has(groupState)
+          empty: groupState === "" ? null : IDLE.has(groupState),
+          broker
         })
       }
     }
@@ -72,65 +62,6 @@ export const allGroups = (cluster: Cluster): Effect.Effect<ReadonlyMap<string, G
 
 const refused = (api: string, code: number, groupId: string, detail: string | null = null): BrokerError =>
   new BrokerError({ api, code, subject: `group ${groupId}`, detail })
-
-const keyed = (positions: ReadonlyArray<GroupPosition>): Positions =>
-  new Map(positions.map((position) => [partitionName(position.topic, position.partition), position]))
-
-const consumerPositions = (cluster: Cluster, groupId: string): Effect.Effect<Positions, WireError> =>
-  cluster.retrying(
-    Effect.gen(function*() {
-      const answer = yield* cluster.request({ kind: "group", key: groupId }, offsetFetch, (version) =>
-        version < 8
-          ? { groupId, topics: null, requireStable: true }
-          : { groups: [{ groupId, topics: null }], requireStable: true }, { maxVersion: BY_NAME, minVersion: 2 })
-      const first = answer.groups[0]
-      const code = first?.errorCode ?? answer.errorCode
-      if (code === GROUP_ID_NOT_FOUND) return keyed([])
-      if (code !== NONE) return yield* refused("OffsetFetch", code, groupId)
-      const found: Array<GroupPosition> = []
-      for (const topic of first?.topics ?? answer.topics) {
-        for (const p of topic.partitions) {
-          if (p.errorCode !== NONE) return yield* refused("OffsetFetch", p.errorCode, groupId)
-          if (p.committedOffset < 0) continue
-          found.push({
-            topic: topic.name,
-            partition: p.partitionIndex,
-            offset: p.committedOffset,
-            metadata: p.metadata ?? ""
-          })
-        }
-      }
-      return keyed(found)
-    }),
-    { destination: { kind: "group", key: groupId } }
-  )
-
-const sharePositions = (cluster: Cluster, groupId: string): Effect.Effect<Positions, WireError> =>
-  cluster.retrying(
-    Effect.gen(function*() {
-      const answer = yield* cluster.request({ kind: "group", key: groupId }, describeShareGroupOffsets, {
-        groups: [{ groupId, topics: null }]
-      })
-      const group = answer.groups[0]
-      const code = group?.errorCode ?? NONE
-      if (code === GROUP_ID_NOT_FOUND) return keyed([])
-      if (code !== NONE) return yield* refused("DescribeShareGroupOffsets", code, groupId, group?.errorMessage ?? null)
-      return keyed(
-        (group?.topics ?? []).flatMap((topic) =>
-          topic.partitions.flatMap((p) =>
-            p.errorCode === NONE && p.startOffset >= 0
-              ? [{ topic: topic.topicName, partition: p.partitionIndex, offset: p.startOffset, metadata: "" }]
-              : []
-          )
-        )
-      )
-    }),
-    { destination: { kind: "group", key: groupId } }
-  )
-
-/** Where a group stands, in every partition that it has begun; a group that is not there stands nowhere. */
-export const positionsOf = (cluster: Cluster, groupId: string, kind: GroupKind): Effect.Effect<Positions, WireError> =>
-  kind === "share" ? sharePositions(cluster, groupId) : consumerPositions(cluster, groupId)
 
 /** Outcome of a move, by partition name; null: done. */
 export type Moved = ReadonlyMap<string, BrokerError | null>

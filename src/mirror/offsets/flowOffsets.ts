@@ -39,6 +39,8 @@ export interface FlowOffsetsOptions {
   readonly guarantee: "exactly-once" | "at-least-once"
   readonly topics: () => ReadonlyArray<MirroredTopic>
   readonly log: Log
+  /** After each pass over the groups. */
+  readonly onGroups: (rows: ReadonlyArray<GroupOffset>) => void
 }
 
 export interface FlowOffsets {
@@ -244,6 +246,7 @@ export const openFlowOffsets = (options: FlowOffsetsOptions): Effect.Effect<Flow
     let rows: ReadonlyArray<GroupOffset> = []
     const groups = groupTask(options, topic, translator, (found) => {
       rows = found
+      options.onGroups(found)
     })
     const others = yield* mm2Tasks(options, { topic, translator, rows: () => rows })
     const wanted = flow.offsets.syncGroups || flow.offsets.checkpoints || flow.offsets.offsetSyncs

@@ -124,6 +124,16 @@ describe("the traps", () => {
     }
   })
 
+  it("a DENY of anybody counts as one that hits the mirror where only the brokers know who that is (TLS, OAuth)", () => {
+    const unknown = { principal: null }
+    const deny = (op: string) => plan([acl("DENY", op, "t", { principal: "User:dave" })], [], unknown)
+    assert.deepStrictEqual(deny("ALL").missing.map(aclSentence), ["DENY User:dave from * to READ topic east.t"])
+    assert.match(deny("ALL").notes.join(), /may lock the mirror out .*: it is copied as DENY READ/)
+    assert.deepStrictEqual(deny("WRITE").missing, [])
+    assert.match(deny("WRITE").notes.join(), /may lock the mirror out .*: it is not copied/)
+    assert.lengthOf(deny("READ").missing, 1)
+  })
+
   it("a DENY is created before any ALLOW", () => {
     assert.deepStrictEqual(created([acl("ALLOW", "READ"), acl("DENY", "DESCRIBE")]), [
       "DENY User:alice from * to DESCRIBE topic east.t",
