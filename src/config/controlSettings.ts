@@ -87,7 +87,7 @@ export const controlSettings = {
   ),
   "provenance.header.enabled": withDefault(
     flag(
-      "With replication.policy identity (and for topics that topic.mapping maps to their own name): each record gets a header `onceover-provenance` with the ids of the clusters it came through, and a record that came through the target is not sent there again. So rings and active/active pairs stay still. The price: batches of these topics are decoded and encoded again instead of passed through. Switch it off only where nothing mirrors back."
+      "With replication.policy identity, for topics that topic.mapping maps to their own name, and for those whose records would come back by other flows of this file under another name: each record gets a header `onceover-provenance` with the ids of the clusters it came through, and a record that came through the target is not sent there again. So rings and active/active pairs stay still. The price: batches of these topics are decoded and encoded again instead of passed through. Switch it off only where nothing mirrors back."
     ),
     true
   )

@@ -16,6 +16,7 @@ import type { MirroredTopic } from "./control/topics.ts"
 import { targetPrincipal } from "./controlTasks.ts"
 import type { FlowClusters } from "./flowSetup.ts"
 import type { Naming } from "./naming.ts"
+import { returns } from "./returning.ts"
 
 export interface CheckedControl {
   readonly rights: ReadonlyArray<MissingRight>
@@ -71,6 +72,14 @@ const aclChangesNow = ({ clusters, config, flow, naming, notes, topics }: CheckC
       Effect.succeed({ changes: [], problems: error.class === "authorization" ? [] : [error.message] }))
   )
 
+/** Topics whose records would go round for ever. */
+const goingRound = ({ config, flow, topics }: CheckControlParts): ReadonlyArray<string> =>
+  flow.control.provenance
+    ? []
+    : topics.filter(({ source }) => returns(config, flow, source)).map(({ source, target }) =>
+      `topic ${source} comes back to "${flow.source}" from ${target} by other flows of this file, and goes round for ever: provenance.header.enabled is false`
+    )
+
 export const checkControl = (parts: CheckControlParts): Effect.Effect<CheckedControl, WireError> =>
   Effect.gen(function*() {
     const rights = yield* missingRights(parts)
@@ -82,7 +91,8 @@ export const checkControl = (parts: CheckControlParts): Effect.Effect<CheckedCon
       // What a missing right is the reason of is told by the right's name.
       problems: [
         ...(rights.some(({ operation }) => operation === "DESCRIBE_CONFIGS") ? [] : settings.problems),
-        ...acls.problems
+        ...acls.problems,
+        ...goingRound(parts)
       ]
     }
   })

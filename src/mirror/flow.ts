@@ -105,7 +105,7 @@ const watchLag = (parts: ProgressParts): Effect.Effect<never> =>
   })
 
 const placeOf = (
-  { chain, clusters, handle, markingChain, outputs, topics }: Running,
+  { chain, clusters, config, handle, markingChain, outputs, topics }: Running,
   topic: string,
   partition: number,
   topicId: string
@@ -116,7 +116,7 @@ const placeOf = (
     const problem = yield* outputs.ensure(place.target, topic, partition)
     if (problem !== null) return { ok: false, reason: `the target has no place for it: ${problem}` } as const
     const ordered = handle.flow.groupProtocol.value === "consumer"
-    const rulesChain = needsProvenance(handle.flow, clusters, topic) ? markingChain : chain
+    const rulesChain = needsProvenance(config, handle.flow, clusters, topic) ? markingChain : chain
     return { ok: true, rules: { targetTopic: place.target, chain: rulesChain, ordered } } as const
   })
 

@@ -1,12 +1,14 @@
 /**
  * Which clusters a record came through, kept in a header where names cannot tell: topics that have the same name on
- * both sides (replication.policy identity, or mapped to their own name). A record that came through the target is not
+ * both sides (replication.policy identity, or mapped to their own name), and such as come back under another
+ * (returning.ts). A record that came through the target is not
  * sent there again, so a pair that mirrors both ways, or a ring, stands still.
  *
  * The header `onceover-provenance` holds cluster ids, oldest first, separated by commas; one header a record. The price
  * is that batches of such topics are decoded.
  */
-import type { ResolvedFlow } from "../config/types.ts"
+import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
+import { returns } from "./returning.ts"
 import type { TransformChain } from "./transforms/chain.ts"
 import type { Header, MirrorRecord, TransformOutcome } from "./transforms/transform.ts"
 
@@ -59,9 +61,10 @@ export const withProvenance = (
 
 /** Whether the names of a topic cannot tell where its records are from. */
 export const needsProvenance = (
-  flow: Pick<ResolvedFlow, "control" | "replicationPolicy" | "topicMapping">,
+  config: ResolvedConfig,
+  flow: ResolvedFlow,
   { sourceId, targetId }: Ends,
   topic: string
 ): boolean =>
   flow.control.provenance && sourceId !== targetId &&
-  (flow.replicationPolicy === "identity" || flow.topicMapping.get(topic) === topic)
+  (flow.replicationPolicy === "identity" || flow.topicMapping.get(topic) === topic || returns(config, flow, topic))

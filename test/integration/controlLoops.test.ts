@@ -1,7 +1,11 @@
-/** Two clusters that mirror to each other, with names kept and with prefixes, at the same time: every record once on each side, and then nothing moves. */
-import { assert, describe, it } from "vitest"
+/**
+ * Clusters that mirror to each other, at the same time in pairs with names kept, with prefixes and with names that are
+ * mapped to each other, and in a ring of three: every record once on each of them, and then nothing moves.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { createTopics, deleteTopics, endOffsets, listTopics } from "../kit/admin.ts"
 import { type AuditRecord, identityOf, readTopics } from "../kit/auditor.ts"
+import { type KafkaCluster, startCluster } from "../kit/kafka.ts"
 import { load, makeRecords } from "../kit/loader.ts"
 import { startOnceover } from "../kit/onceover.ts"
 import { sharedClusters, unique } from "../kit/shared.ts"
@@ -9,16 +13,28 @@ import { until } from "../kit/until.ts"
 
 const { source: east, target: west } = sharedClusters()
 const HEADER = "onceover-provenance"
+let north: KafkaCluster
+beforeAll(async () => {
+  north = await startCluster({ name: "loops-north" })
+})
+afterAll(() => north?.stop())
 
 const provenance = (record: AuditRecord): string | null =>
   record.headers.find(([name]) => name === HEADER)?.[1]?.toString() ?? null
 const sum = (offsets: ReadonlyArray<number>): number => offsets.reduce((all, one) => all + one, 0)
 
 describe("active/active", () => {
-  it("stands still with names kept and with prefixes; a local topic whose name looks remote is mirrored", async () => {
+  it("stands still with names kept, with prefixes, with names mapped to each other, and in a ring; a local topic whose name looks remote is mirrored", async () => {
     const [kept, plain, local] = [unique("kept"), unique("plain"), `west.${unique("local")}`]
-    await createTopics(east, [{ topic: kept }, { topic: plain }, { topic: local }])
-    await createTopics(west, [{ topic: kept }, { topic: plain }])
+    const [ring, here, there] = [unique("ring"), unique("here"), unique("there")]
+    await createTopics(east, [{ topic: kept }, { topic: plain }, { topic: local }, { topic: ring }, { topic: here }])
+    await createTopics(west, [{ topic: kept }, { topic: plain }, { topic: ring }, { topic: there }])
+    await createTopics(north, [{ topic: ring }])
+    for (const [cluster, name] of [[east, "e"], [west, "w"], [north, "n"]] as const) {
+      await load(cluster, makeRecords({ topic: ring, count: 20, prefix: `ring-${name}` }))
+    }
+    await load(east, makeRecords({ topic: here, count: 20, prefix: "mapped-e" }))
+    await load(west, makeRecords({ topic: there, count: 20, prefix: "mapped-w" }))
     for (const [cluster, name] of [[east, "e"], [west, "w"]] as const) {
       await load(cluster, makeRecords({ topic: kept, count: 20, prefix: `kept-${name}` }))
       await load(cluster, makeRecords({ topic: plain, count: 20, prefix: `plain-${name}` }))
@@ -36,10 +52,27 @@ describe("active/active", () => {
       flow(from, to, { name: unique(`keep-${from}`), topics: [kept], "replication.policy": "identity" })
     const prefix = (from: string, to: string) =>
       flow(from, to, { name: unique(`prefix-${from}`), topics: [`(.*\\.)?${plain}`, local.replace(".", "\\.")] })
+    const mapped = (from: string, to: string, names: readonly [string, string]) =>
+      flow(from, to, { name: unique("mapped"), topics: [names[0]], "topic.mapping": { [names[0]]: names[1] } })
+    const round = (from: string, to: string) =>
+      flow(from, to, { name: unique("ring"), topics: [ring], "replication.policy": "identity" })
+    const clusters = { east, west, north }
     const mirror = await startOnceover({
       config: {
-        clusters: { east: { "bootstrap.servers": east.bootstrap }, west: { "bootstrap.servers": west.bootstrap } },
-        flows: [keep("east", "west"), keep("west", "east"), prefix("east", "west"), prefix("west", "east")]
+        clusters: Object.fromEntries(
+          Object.entries(clusters).map(([name, { bootstrap }]) => [name, { "bootstrap.servers": bootstrap }])
+        ),
+        flows: [
+          keep("east", "west"),
+          keep("west", "east"),
+          prefix("east", "west"),
+          prefix("west", "east"),
+          mapped("east", "west", [here, there]),
+          mapped("west", "east", [there, here]),
+          round("east", "west"),
+          round("west", "north"),
+          round("north", "east")
+        ]
       }
     })
     try {
@@ -50,7 +83,12 @@ describe("active/active", () => {
         [west, kept, 40],
         [west, `east.${plain}`, 20],
         [east, `west.${plain}`, 20],
-        [west, `east.${local}`, 20]
+        [west, `east.${local}`, 20],
+        [east, here, 40],
+        [west, there, 40],
+        [east, ring, 60],
+        [west, ring, 60],
+        [north, ring, 60]
       ] as const
       for (const [cluster, topic, count] of places) {
         await until(async () => (await ids(cluster, topic)).length >= count, {
@@ -61,9 +99,10 @@ describe("active/active", () => {
       // Each flow has read what the others wrote: then nothing may come of it.
       await until(async () =>
         (await mirror.metrics()).get("onceover_loops_prevented_total")
-          ?.reduce((all, { value }) => all + value, 0) === 40, {
+          // 20 back in each direction of each pair; of the ring's 60 each once, where it has come to its origin.
+          ?.reduce((all, { value }) => all + value, 0) === 140, {
         timeoutMs: 60_000,
-        what: "both sides' copies to be seen"
+        what: "all copies that came home to be seen"
       })
       const ends = async () => {
         const all: Array<number> = []
@@ -71,11 +110,15 @@ describe("active/active", () => {
         return all
       }
       const before = await ends()
-      // A round trip through each flow: were copies sent back, they would be there before these.
+      // A round trip through flows of each kind: were copies sent back, they would be there before these.
       await load(east, makeRecords({ topic: kept, count: 1, prefix: "last-e" }))
       await load(west, makeRecords({ topic: kept, count: 1, prefix: "last-w" }))
+      await load(east, makeRecords({ topic: here, count: 1, prefix: "last-e" }))
+      await load(east, makeRecords({ topic: ring, count: 1, prefix: "last-e" }))
       await until(
-        async () => (await ids(west, kept)).includes("last-e:0") && (await ids(east, kept)).includes("last-w:0"),
+        async () =>
+          (await ids(west, kept)).includes("last-e:0") && (await ids(east, kept)).includes("last-w:0") &&
+          (await ids(west, there)).includes("last-e:0") && (await ids(north, ring)).includes("last-e:0"),
         {
           timeoutMs: 60_000,
           what: "the last records"
@@ -83,11 +126,12 @@ describe("active/active", () => {
       )
       for (const [cluster, topic, count] of places) {
         const found = await ids(cluster, topic)
-        assert.strictEqual(found.length, topic === kept ? count + 2 : count, topic)
+        const more = topic === kept ? 2 : [here, there, ring].includes(topic) ? 1 : 0
+        assert.strictEqual(found.length, count + more, topic)
         assert.strictEqual(new Set(found).size, found.length, `${topic} holds a record twice`)
       }
       const grown = (await ends()).map((end, n) => end - (before[n] ?? 0))
-      assert.deepStrictEqual(grown.slice(2), [0, 0, 0], "nothing but the two topics with new records has grown")
+      assert.deepStrictEqual(grown.slice(2, 5), [0, 0, 0], "nothing but topics with new records has grown")
       const names = [...(await listTopics(east)).keys(), ...(await listTopics(west)).keys()]
       const rounds = names.filter((name) => name.includes("east.west.") || (name.includes("west.east.")))
       assert.deepStrictEqual(rounds.filter((name) => name !== `east.${local}`), [])

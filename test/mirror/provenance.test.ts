@@ -1,6 +1,7 @@
 /** Records that go round, with the header alone: no broker. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { ResolvedConfig } from "../../src/config/types.ts"
 import { cameThrough, needsProvenance, PROVENANCE_HEADER, withProvenance } from "../../src/mirror/provenance.ts"
 import { makeChain } from "../../src/mirror/transforms/chain.ts"
 import type { MirrorRecord, TransformOutcome } from "../../src/mirror/transforms/transform.ts"
@@ -66,7 +67,10 @@ describe("a record", () => {
 describe("the header is there", () => {
   const ends = { sourceId: "A", targetId: "B" }
   const needs = (flow: Record<string, unknown>, topic = "t", one = ends) =>
-    Effect.map(loadFlow(flow), (loaded) => needsProvenance(flowOf(loaded), one, topic))
+    Effect.map(
+      loadFlow(flow),
+      (loaded) => needsProvenance(loaded.config as ResolvedConfig, flowOf(loaded), one, topic)
+    )
 
   it.effect("where names are kept, and only there: batches of other topics are not decoded", () =>
     Effect.gen(function*() {

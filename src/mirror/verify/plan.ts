@@ -1,6 +1,6 @@
 /** Which partitions of a flow are compared, and between which offsets. */
 import { Effect, Random } from "effect"
-import type { ResolvedFlow } from "../../config/types.ts"
+import type { ResolvedConfig, ResolvedFlow } from "../../config/types.ts"
 import type { Cluster, TopicMetadata } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import { describeTopicSettings } from "../control/describeSettings.ts"
@@ -17,6 +17,7 @@ import { settle, settledTarget } from "./settle.ts"
 type Offsets = ReadonlyMap<string, number>
 
 export interface Planning {
+  readonly config: ResolvedConfig
   readonly flow: ResolvedFlow
   readonly clusters: FlowClusters
   readonly topics: ReadonlyArray<MirroredTopic>
@@ -58,7 +59,7 @@ interface Ends {
 }
 
 const sourcePart = (planning: Planning, topic: MirroredTopic, partition: number, ends: Ends): SourcePart => {
-  const { chain, clusters, flow } = planning
+  const { chain, clusters, config, flow } = planning
   const name = partitionName(topic.source, partition)
   const start = ends.starts.get(name) ?? 0
   const optionalTo = ends.optional.get(name) ?? start
@@ -73,7 +74,7 @@ const sourcePart = (planning: Planning, topic: MirroredTopic, partition: number,
     to,
     optionalTo: Math.max(to, optionalTo),
     targetTopic: topic.target,
-    chain: needsProvenance(flow, clusters, topic.source) ? withProvenance(chain, clusters, () => {}) : chain,
+    chain: needsProvenance(config, flow, clusters, topic.source) ? withProvenance(chain, clusters, () => {}) : chain,
     notes: start > 0 ? [`the source begins at offset ${start}: what it has removed is not compared`] : []
   }
 }
