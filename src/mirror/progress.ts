@@ -9,6 +9,7 @@ import { bothEnds, type Ends, nothingUndone } from "./control/ends.ts"
 import { type LogOffsets, reachableEnds, reachableStarts } from "./control/logOffsets.ts"
 import { groupProgress, partitionName, type Progress, type ProgressMap, shareProgress } from "./control/offsets.ts"
 import type { MirroredTopic } from "./control/topics.ts"
+import { TailWatch } from "./emptyTail.ts"
 import type { GapWatch, SourceGap } from "./gaps.ts"
 import type { Log } from "./report.ts"
 import type { FlowState } from "./state.ts"
@@ -174,6 +175,37 @@ const GOAL_POLL = "200 millis"
 
 /** Waits until the group has passed every offset of the goal and `lastLook` (for what it gave up) has found nothing; then completes `reached`. */
 export const awaitGoal = <E>(
+/**
+ * Names of `open` of which nothing is left but offsets without a record; from then on the goal is the position. A
+ * partition that the group has no position in counts from the log's start.
+ */
+const emptyTails = (
+  parts: ProgressParts,
+  tails: TailWatch,
+  goal: Goal,
+  open: ReadonlySet<string>,
+  progress: ProgressMap
+): Effect.Effect<ReadonlyArray<string>, WireError> =>
+  Effect.gen(function*() {
+    const empty: Array<string> = []
+    for (const topic of parts.topics()) {
+      const names = Array.from({ length: topic.partitions }, (_, p) => partitionName(topic.source, p))
+      const strange = names.some((name) => open.has(name) && !progress.has(name))
+      const starts = strange ? (yield* reachableStarts(parts.cluster, [topic])).found : new Map<string, number>()
+      for (const [partition, name] of names.entries()) {
+        const end = goal.get(name) ?? Infinity
+        const position = progress.get(name)?.position ?? starts.get(name)
+        if (!open.has(name) || end === Infinity || position === undefined) continue
+        const at = { topic: topic.source, topicId: topic.sourceId, partition }
+        if (!(yield* tails.look(at, { position, left: progress.get(name)?.left ?? null }, end))) continue
+        parts.log("info", `${name}: offsets ${position} to ${end - 1} hold no record, there is nothing to wait for`)
+        goal.set(name, position)
+        empty.push(name)
+      }
+    }
+    return empty
+  })
+
   parts: ProgressParts,
   goal: Goal,
   reached: Deferred.Deferred<void>,
@@ -185,6 +217,7 @@ export const awaitGoal = <E>(
       yield* completeGoal(parts, goal)
       for (const name of open) if (!goal.has(name)) open.delete(name)
       const before = parts.mode === "share" ? yield* endsOf(parts) : null
+    const tails = new TailWatch(parts.cluster, parts.committed)
       const found = yield* progressOf(parts, parts.topics())
       const progress = parts.mode === "share" ? withOwn(parts.state, found) : found
       const after = before === null ? null : yield* endsOf(parts)
@@ -200,4 +233,5 @@ export const awaitGoal = <E>(
     }
     yield* lastLook
     yield* Deferred.succeed(reached, undefined)
+      for (const name of yield* emptyTails(parts, tails, goal, open, progress)) open.delete(name)
   })
