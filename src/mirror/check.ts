@@ -15,6 +15,7 @@ import { groupRefusal, uncreatable, unreadable, unwritable } from "./control/rig
 import { placedTopics } from "./control/topicPass.ts"
 import { type MirroredTopic, selectTopics, settleDoubts } from "./control/topics.ts"
 import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, reasonsOf, refusalOf } from "./flowSetup.ts"
+import { checkLedger } from "./ledger/checkLedger.ts"
 import { buildChain } from "./transforms/build.ts"
 
 export interface CheckedTopic {
@@ -142,6 +143,9 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
       warnings.push(`${choice.wanted} is wanted, ${choice.effective} would be in force: ${reasons.join("; ")}`)
     }
     // First: without the right the group's type cannot be asked for either.
+    const ledger = yield* checkLedger({ flow, source, target, binding: choice.candidate?.name ?? null })
+    warnings.push(...ledger.warnings)
+    problems.push(...ledger.problems)
     const refusal = yield* groupRefusal(source, flow.groupId)
     if (refusal !== null) problems.push(refusal)
     else yield* assertGroupType(source, flow.groupId, flow.groupProtocol.value)

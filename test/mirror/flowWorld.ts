@@ -2,6 +2,7 @@
 import { Effect, Logger, type Scope } from "effect"
 import { type Embedded, makeEmbedded } from "../../src/embedded/embedded.ts"
 import { serve } from "../../src/embedded/server.ts"
+import { type CheckReport, checkService } from "../../src/mirror/check.ts"
 import { runService } from "../../src/mirror/service.ts"
 import { decodeRecords } from "../../src/wire/batch/records.ts"
 import { load, type Plain } from "../kit/configFile.ts"
@@ -19,6 +20,8 @@ export interface FlowWorld {
     flow: Plain,
     options?: { readonly untilCaughtUp?: boolean }
   ) => Effect.Effect<void, never, Scope.Scope>
+  /** What `check` says of the flow with these settings. */
+  readonly check: (flow: Plain) => Effect.Effect<CheckReport>
   readonly append: (topic: string, partition: number, ...values: ReadonlyArray<string>) => void
   /** All that a topic of the target holds, sorted; also what is not committed. */
   readonly values: (topic: string) => ReadonlyArray<string>
@@ -83,6 +86,12 @@ export const makeFlowWorld = (
       west,
       lines,
       run: runAs({}),
+      check: (more) =>
+        Effect.gen(function*() {
+          const loaded = yield* configOf(more)
+          if (loaded.config === null) throw new Error(loaded.lines.join("\n"))
+          return yield* checkService(loaded.config)
+        }),
       runAs,
       append: (topic, partition, ...values) => void east.append(topic, partition, values.map((value) => ({ value }))),
       values: (topic) => valuesOf(west, topic),
