@@ -171,10 +171,6 @@ const completeGoal = (parts: ProgressParts, goal: Goal): Effect.Effect<void, Wir
     for (const name of waits) setGoal(goal, name, ranges)
   })
 
-const GOAL_POLL = "200 millis"
-
-/** Waits until the group has passed every offset of the goal and `lastLook` (for what it gave up) has found nothing; then completes `reached`. */
-export const awaitGoal = <E>(
 /**
  * Names of `open` of which nothing is left but offsets without a record; from then on the goal is the position. A
  * partition that the group has no position in counts from the log's start.
@@ -206,6 +202,10 @@ const emptyTails = (
     return empty
   })
 
+const GOAL_POLL = "200 millis"
+
+/** Waits until the group has passed every offset of the goal and `lastLook` (for what it gave up) has found nothing; then completes `reached`. */
+export const awaitGoal = <E>(
   parts: ProgressParts,
   goal: Goal,
   reached: Deferred.Deferred<void>,
@@ -213,11 +213,11 @@ const emptyTails = (
 ): Effect.Effect<void, WireError | E> =>
   Effect.gen(function*() {
     const open = new Set(goal.keys())
+    const tails = new TailWatch(parts.cluster, parts.committed)
     while (open.size > 0) {
       yield* completeGoal(parts, goal)
       for (const name of open) if (!goal.has(name)) open.delete(name)
       const before = parts.mode === "share" ? yield* endsOf(parts) : null
-    const tails = new TailWatch(parts.cluster, parts.committed)
       const found = yield* progressOf(parts, parts.topics())
       const progress = parts.mode === "share" ? withOwn(parts.state, found) : found
       const after = before === null ? null : yield* endsOf(parts)
@@ -229,9 +229,9 @@ const emptyTails = (
             nothingUndone(name, known.left, before, after))
         if (passed) open.delete(name)
       }
+      for (const name of yield* emptyTails(parts, tails, goal, open, progress)) open.delete(name)
       if (open.size > 0) yield* Effect.sleep(GOAL_POLL)
     }
     yield* lastLook
     yield* Deferred.succeed(reached, undefined)
-      for (const name of yield* emptyTails(parts, tails, goal, open, progress)) open.delete(name)
   })
