@@ -43,6 +43,23 @@ for (const mode of ["share", "consumer"] as const) {
       ...more
     })
     let mirror: Onceover
+    /** With `pause` the topic that was created again waits, with the reason, and the others go on. */
+    const leftAlone = async (): Promise<void> => {
+      const paused = await start(flow({ "on.topic.recreated": "pause" }))
+      try {
+        await send(topic("a"), "beside", 3)
+        await waitFor("the other topic", paused, async () => starting(await held(copy("a")), "beside") === 30)
+        await waitFor("the reason", paused, async () => {
+          const state = (await paused.status())?.flows[0]
+          return state?.state === "blocked" && /on\.topic\.recreated is pause/.test(state.reason ?? "")
+        })
+        assert.strictEqual(starting(await held(copy("again")), "third"), 0)
+        await paused.kill("SIGTERM")
+        assert.strictEqual((await paused.exit()).code, 0)
+      } finally {
+        await paused.dispose()
+      }
+    }
 
     beforeAll(async () => {
       await createTopic(source, topic("a"), {
@@ -140,6 +157,7 @@ for (const mode of ["share", "consumer"] as const) {
       await deleteTopics(source, [topic("again")])
       await createTopic(source, topic("again"))
       await send(topic("again"), "third")
+      if (mode === "consumer") await leftAlone()
       mirror = await start(flow({ "sync.topic.deletes": true, "on.topic.recreated": "new-topic" }))
       await waitFor("the deletion", mirror, async () => !(await listTopics(target)).has(copy("gone")))
     })
