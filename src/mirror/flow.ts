@@ -26,6 +26,7 @@ import { stopsForGood } from "./ledgerWatch.ts"
 import { Outputs } from "./outputs.ts"
 import { runTasks } from "./control/tasks.ts"
 import { type FlowOffsets, openFlowOffsets } from "./offsets/flowOffsets.ts"
+import { tellOpenTransactions } from "./openTransactions.ts"
 import { needsProvenance, withProvenance } from "./provenance.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
 import { awaitGoal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
@@ -68,6 +69,7 @@ interface Running {
   readonly deliveryLimit: number
   readonly log: Log
   readonly gaps: GapWatch
+  readonly openTransactions: ReturnType<typeof tellOpenTransactions>
   readonly sources: Set<Source<LaneSourceError>>
   /** Completed with the reason when a gap is to end the flow. */
   readonly gap: Deferred.Deferred<string>
@@ -207,6 +209,11 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       deliveryLimit,
       log,
       gaps,
+      openTransactions: tellOpenTransactions(
+        handle.state,
+        log,
+        (task, held) => handle.metrics.controlPass(task, 0, held)
+      ),
       sources: new Set(),
       gap: yield* Deferred.make<string>(),
       assignments: makeAssignments(handle.metrics.partitionCount),
@@ -235,6 +242,7 @@ const progressParts = (running: Running): ProgressParts => ({
   onLag: (topic, partition, lag) => running.handle.metrics.lag(running.topics.targetOf(topic), partition, lag),
   gaps: running.gaps,
   onGap: (gap) => tellGap(running, gap),
+  onEnds: running.openTransactions,
   log: running.log
 })
 

@@ -27,6 +27,8 @@ export interface ProgressParts {
   /** Share mode: what `observeLag` compares from look to look, and who is told of a gap. */
   readonly gaps: GapWatch
   readonly onGap: (gap: SourceGap) => void
+  /** What `observeLag` has seen of the partitions' ends. */
+  readonly onEnds?: (ends: Ends) => Effect.Effect<void>
   readonly log: Log
 }
 
@@ -90,7 +92,9 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
   Effect.gen(function*() {
     const topics = parts.topics()
     if (topics.length === 0) return
-    const { high, stable: ends } = yield* endsOf(parts)
+    const both = yield* endsOf(parts)
+    const { high, stable: ends } = both
+    if (parts.onEnds !== undefined) yield* parts.onEnds(both)
     const starts = (yield* reachableStarts(parts.cluster, topics)).found
     const found = yield* progressOf(parts, topics)
     const share = parts.mode === "share"
