@@ -10,10 +10,10 @@ import { splitBatches } from "../wire/batch/recordBatch.ts"
 import { fetch } from "../wire/messages/fetch.ts"
 import { nowMs } from "../wire/retry.ts"
 import { type RequestOf, type ResponseOf, ZERO_UUID } from "../wire/schema.ts"
+import { onPartitionCode } from "./askLeaders.ts"
 import { SourceRecordError } from "./errors.ts"
 import { adoptLeader, backOff, fetchFrom, moveTo, type PartitionState, recovered, stop } from "./partition.ts"
 import { enqueue, fail, isCurrent, type Shared } from "./shared.ts"
-import { onPartitionCode } from "./steward.ts"
 import { visibleBatches } from "./visibleBatches.ts"
 
 type FetchAnswer = ResponseOf<typeof fetch>

@@ -1,0 +1,70 @@
+/** Whether a position still stands: after a change of leaders (KIP-320), and when a broker has refused it as out of range. */
+import { Effect } from "effect"
+import { offsetForLeaderEpoch } from "../wire/messages/offsetForLeaderEpoch.ts"
+import { nowMs } from "../wire/retry.ts"
+import { about, byLeader, byTopic, EARLIEST, LATEST, list, onPartitionCode, type States } from "./askLeaders.ts"
+import { judgeEpoch, judgeOutOfRange, makeGap } from "./gap.ts"
+import { moveTo, recovered } from "./partition.ts"
+import { isCurrent, passGap, type Shared } from "./shared.ts"
+
+/** Positions whose last record an older leader wrote: is it still there? */
+export const validate = (shared: Shared, states: States): Effect.Effect<void> => {
+  const doubtful = states.filter((state) => state.positionEpoch >= 0 && state.leaderEpoch >= 0)
+  for (const state of states) if (!doubtful.includes(state)) moveTo(state, "ready")
+  return Effect.forEach(byLeader(doubtful), ([leader, group]) =>
+    about(
+      shared,
+      group,
+      Effect.gen(function*() {
+        const topics = byTopic(
+          group,
+          (state) => ({
+            partition: state.partition,
+            currentLeaderEpoch: state.leaderEpoch,
+            leaderEpoch: state.positionEpoch
+          })
+        )
+        const answer = yield* shared.cluster.request({ kind: "broker", id: leader }, offsetForLeaderEpoch, {
+          replicaId: -1,
+          topics: topics.map(({ name, parts }) => ({ topic: name, partitions: parts }))
+        }).pipe(Effect.catchTag("UnsupportedError", () => Effect.succeed(null)))
+        const now = yield* nowMs
+        if (answer === null) {
+          for (const state of group) if (state.stage === "validate") moveTo(state, "ready")
+          return
+        }
+        for (const topic of answer.topics) {
+          for (const part of topic.partitions) {
+            const state = shared.partitions.get(`${topic.topic}-${part.partition}`)
+            if (state === undefined || state.stage !== "validate") continue
+            if (part.errorCode !== 0) {
+              onPartitionCode(shared, state, "OffsetForLeaderEpoch", part.errorCode, now)
+              continue
+            }
+            const gap = judgeEpoch(state, state.position, part)
+            if (gap === null) moveTo(state, "ready")
+            else passGap(shared, state, gap, part.leaderEpoch)
+          }
+        }
+      })
+    ), { concurrency: "unbounded", discard: true })
+}
+
+/** Positions that a broker refused, or that belong to a topic that is no more. */
+export const judgeRange = (shared: Shared, states: States): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const starts = yield* list(shared, states, EARLIEST, false)
+    const ends = yield* list(shared, states, LATEST, false)
+    for (const state of states) {
+      const first = starts.get(state.key)
+      const last = ends.get(state.key)
+      if (first === undefined || last === undefined || state.stage !== "range" || !isCurrent(shared, state)) continue
+      recovered(state)
+      state.logStart = first.offset
+      const gap = state.recreated
+        ? makeGap(state, "recreated", state.position, first.offset)
+        : judgeOutOfRange(state, state.position, { start: first.offset, end: last.offset })
+      if (gap === null) moveTo(state, "ready")
+      else passGap(shared, state, gap, -1)
+    }
+  })
