@@ -205,10 +205,10 @@ export const guaranteeSettings = {
     whole(
       1,
       900_000,
-      "The longest time a transaction on the target stays open: read_committed readers see records at most this late.",
+      "How long a transaction gathers records on the target while few come at a time: read_committed readers see them at most this late. One after a pause does not wait; one that is large (500 records or 256 KiB) takes only what was read already. At most a third of the producer's transaction.timeout.ms.",
       "milliseconds"
     ),
-    200
+    100
   ),
   "transaction.max.bytes": withDefault(
     whole(1_024, MAX_INT, "A transaction is committed when it holds this much, before its time is over.", "bytes"),

@@ -41,6 +41,8 @@ export interface Delivery {
   readonly unreadable?: string
   /** When it was acquired, milliseconds of Effect's Clock. */
   readonly acquiredAtMs: number
+  /** How long the lock on it lasts, milliseconds; not there: it is not locked. */
+  readonly lockTimeoutMs?: number
   /** What the source knows it by; parts of a delivery keep it. */
   readonly token: unknown
 }
@@ -71,6 +73,13 @@ export interface Source<E> {
   readonly mode: "share" | "consumer"
   /** Waits at most its own poll wait; an empty list means that nothing was there. */
   readonly poll: Effect.Effect<ReadonlyArray<Delivery>, E>
+  /**
+   * The same, waiting at most so many milliseconds; 0: what is there now. Not there: nothing may be read before what
+   * was read is settled.
+   */
+  readonly pollWithin?: (maxWaitMs: number) => Effect.Effect<ReadonlyArray<Delivery>, E>
+  /** Somebody waits for what is at work to end: nothing more should be added to it. */
+  readonly hurried?: () => boolean
   /**
    * Tells the source what became of offsets of a delivery. Share mode: acknowledgements, done when the broker has
    * answered. Consumer mode: the position moves over what is settled without a hole, and is committed.

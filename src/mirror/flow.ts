@@ -3,7 +3,7 @@
  * stop, or fails with what is in the way; whoever supervises it starts it anew (service.ts).
  */
 import { Clock, Deferred, Effect, type Scope } from "effect"
-import { sourceSettings } from "../config/clients.ts"
+import { sourceSettings, targetSettings } from "../config/clients.ts"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import type { FlowMetrics } from "../metrics/flowMetrics.ts"
 import type { BindingStopped } from "../txn/binding.ts"
@@ -18,6 +18,7 @@ import { FlowStopped, type GuaranteeChanged } from "./errors.ts"
 import { connectFlow, type FlowClusters, namingOf, prepareSource } from "./flowSetup.ts"
 import { type Chosen, openGuarantee, watchGuarantee } from "./flowGuarantee.ts"
 import { FlowTopics } from "./flowTopics.ts"
+import { type Cut, cutOf } from "./gathering.ts"
 import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Place } from "./laneContext.ts"
@@ -57,6 +58,7 @@ interface Running {
   readonly clusters: FlowClusters
   readonly topics: FlowTopics
   readonly outputs: Outputs
+  readonly cut: Cut
   readonly chain: TransformChain | null
   /** For topics whose names do not tell where their records are from. */
   readonly markingChain: TransformChain
@@ -152,6 +154,7 @@ const lane = (running: Running, n: number): Effect.Effect<void, LaneError | Lane
     yield* runLane({
       source: n === 0 && running.repairs !== null ? withRepairs(source, running.repairs) : source,
       binding,
+      cut: running.cut,
       placeOf: (topic, partition, topicId) => placeOf(running, topic, partition, topicId),
       ensureOutput: (topic, sourceTopic, partition) => running.outputs.ensure(topic, sourceTopic, partition),
       missing: (topic) => running.outputs.missing(topic),
@@ -200,6 +203,7 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       clusters,
       topics,
       outputs,
+      cut: yield* cutOf(flow, targetSettings(config, flow)),
       chain,
       markingChain: withProvenance(chain, clusters, () => handle.metrics.loopsPrevented(1)),
       leadership,

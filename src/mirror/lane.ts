@@ -26,6 +26,8 @@ import {
   unitSettlements
 } from "./laneContext.ts"
 import type { PendingUnit } from "./pending.ts"
+import { nowMs } from "../wire/retry.ts"
+import { Gathering, type Share } from "./gathering.ts"
 import { handleFailures, narrow, writeRest } from "./refusals.ts"
 import { copyOne, retryHeld } from "./retries.ts"
 import { triageDelivery } from "./triage.ts"
@@ -85,18 +87,48 @@ const conclude = <E>(
     return index
   })
 
-const write = <E>(lane: LaneContext<E>, given: ReadonlyArray<Work>) =>
+const write = <E>(lane: LaneContext<E>, writing: Writing, given: ReadonlyArray<Work>) =>
+  Effect.gen(function*() {
+    const work: Array<Work> = []
+    for (const one of given) {
+      if (writing.claim(one.delivery, one.delivery.ranges)) work.push(one)
+      else yield* hold(lane, { kind: "copy", delivery: one.delivery, reason: TWICE })
+    }
+    const outcomes = yield* writing.write(work.flatMap(({ copied }) => copied.units.flatMap((unit) => unit.outputs)))
+    let index = 0
+    for (const one of work) index = yield* conclude(lane, writing, one, outcomes, index)
+  })
+
+/** What came of one part of a transaction, for its size. */
+const sizeOf = (work: ReadonlyArray<Work>): ReadonlyArray<Share> =>
+  work.flatMap(({ copied, delivery: { lockTimeoutMs } }) =>
+    copied.units.map(({ bytes, records }) => ({ bytes, records, lockTimeoutMs }))
+  )
+
+/** Milliseconds to wait for more of this transaction; null: nothing may be, or is worth being, added to it. */
+const waitForMore = <E>(lane: LaneContext<E>, writing: Writing, gathering: Gathering, now: number): number | null => {
+  const { binding, source, stopping } = lane.parts
+  const alone = binding.guarantee !== "exactly-once" || writing.doomed || lane.pending.size > 0 || stopping() ||
+    source.hurried?.() === true
+  return alone ? null : gathering.waitMs(now)
+}
+
+/** One transaction: what was read, and what comes while it is open. */
+const writeAll = <E>(lane: LaneContext<E>, gathering: Gathering, first: ReadonlyArray<Work>) =>
   transact(lane, (writing) =>
     Effect.gen(function*() {
-      const work: Array<Work> = []
-      for (const one of given) {
-        if (writing.claim(one.delivery, one.delivery.ranges)) work.push(one)
-        else yield* hold(lane, { kind: "copy", delivery: one.delivery, reason: TWICE })
+      const { pollWithin } = lane.parts.source
+      gathering.begin(yield* nowMs)
+      for (let work = first;;) {
+        if (work.length > 0) yield* write(lane, writing, work)
+        for (const share of sizeOf(work)) gathering.add(share)
+        const waitMs = waitForMore(lane, writing, gathering, yield* nowMs)
+        if (waitMs === null || pollWithin === undefined) return
+        const deliveries = yield* pollWithin(waitMs)
+        if (deliveries.length === 0) return
+        work = yield* prepared(lane, deliveries)
       }
-      const outcomes = yield* writing.write(work.flatMap(({ copied }) => copied.units.flatMap((unit) => unit.outputs)))
-      let index = 0
-      for (const one of work) index = yield* conclude(lane, writing, one, outcomes, index)
-    }))
+    })).pipe(Effect.tap(() => Effect.map(nowMs, (now) => gathering.end(now))))
 
 /** Gives the delivery reduced to what is still to be mirrored; null: nothing of it. */
 const triaged = <E>(lane: LaneContext<E>, delivery: Delivery) =>
@@ -113,7 +145,8 @@ const mayComeBetter = <E>(lane: LaneContext<E>, { ranges, unreadable }: Delivery
 const giveBack = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   settle(lane, delivery, delivery.ranges.map(({ first, last }) => ({ first, last, type: "release" })))
 
-const round = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>
+/** What of the deliveries is to be written now; the rest is held, or given back. */
+const prepared = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>
   Effect.gen(function*() {
     const work: Array<Work> = []
     for (const given of deliveries) {
@@ -129,19 +162,21 @@ const round = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>
       else if (mayComeBetter(lane, delivery)) yield* giveBack(lane, delivery)
       else yield* hold(lane, { kind: "copy", delivery, reason: copied.failure })
     }
-    if (work.length > 0) yield* write(lane, work)
+    return work
   })
 
 /** Runs until `stopping`; fails when the source or the target fails for good, or a record stops the flow. */
 export const runLane = <E>(parts: LaneParts<E>): Effect.Effect<void, E | LaneError, Scope.Scope> =>
   Effect.gen(function*() {
     const lane = yield* makeContext(parts)
+    const gathering = new Gathering(parts.cut ?? null)
     yield* parts.binding.start
     const loop = Effect.gen(function*() {
       while (!parts.stopping()) {
         if (lane.pending.size === 0 || (parts.source.pollsWhileHolding && !isFull(lane))) {
           const deliveries = yield* parts.source.poll
-          if (deliveries.length > 0) yield* round(lane, deliveries)
+          const work = yield* prepared(lane, deliveries)
+          if (work.length > 0) yield* writeAll(lane, gathering, work)
         } else yield* Effect.sleep("100 millis")
         yield* retryHeld(lane)
       }

@@ -5,6 +5,7 @@ import { type OffsetRange, rangeSet, subtract } from "../wire/ranges.ts"
 import type { WireError } from "../wire/errors.ts"
 import { nowMs } from "../wire/retry.ts"
 import type { CopyRules, CopyUnit, Output } from "./copy.ts"
+import type { Cut } from "./gathering.ts"
 import type { Delivery, Settlement, Source } from "./delivery.ts"
 import { compacted, HELD_BYTES, heldBytes } from "./holding.ts"
 import type { LaneEvents } from "./laneEvents.ts"
@@ -29,6 +30,8 @@ export type Place = { readonly ok: true; readonly rules: CopyRules } | { readonl
 export interface LaneParts<E> {
   readonly source: Source<E>
   readonly binding: Binding
+  /** How much a transaction may gather; not there: each poll is one. */
+  readonly cut?: Cut
   /** Makes sure that the target has a place for the partition. */
   readonly placeOf: (topic: string, partition: number, topicId: string) => Effect.Effect<Place, WireError>
   /** The same for a topic of the target by its name, whoever has named it. Null, or why it has no place. */

@@ -58,6 +58,8 @@ export interface Plan {
   readonly livenessMs: number
   readonly lockMs: number
   readonly transactionTimeoutMs: number
+  /** How long a transaction gathers records; 0: each poll is one. */
+  readonly gatherMs: number
   readonly patienceMs: number
   readonly snapshotEntries: number
   readonly sessionTimeoutMs: number
@@ -149,6 +151,7 @@ export const makePlan = (options: PlanOptions): Plan => {
     draft: mode === "kip-1289" ? draft : "off",
     ledgerPartitions: dice.chance(0.7) ? 1 : 2,
     records: dice.int(30, 100),
+    gatherMs: new Dice(seed, "gathering").pick([0, 20, 100, 500]),
     sourceGaps: new Dice(seed, "gaps").chance(0.4),
     faultPhaseMs,
     livenessMs: 240_000,

@@ -240,6 +240,7 @@ export class Worker {
       yield* runLane({
         source: repairs === null ? source : withRepairs(source, repairs),
         binding,
+        ...(plan.gatherMs === 0 ? {} : { cut: { maxRecords: 40, maxBytes: 1_000_000, maxLatencyMs: plan.gatherMs } }),
         placeOf: () => Effect.succeed({ ok: true, rules: { targetTopic: TARGET_TOPIC, chain: null, ordered } }),
         ensureOutput: () => Effect.succeed(null),
         missing: () => {},

@@ -136,11 +136,14 @@ export const makeGroupSource = (
 ): Effect.Effect<Source<GroupError>, GroupError | SettingsError, Scope.Scope> =>
   Effect.gen(function*() {
     const flights = new Flights()
+    let waiting = 0
     // The lane's round ends by itself; the consumer bounds this wait.
     const finished = (partitions: ReadonlyArray<TopicPartition>) =>
       Effect.gen(function*() {
+        waiting++
         while (flights.busy(partitions)) yield* Effect.sleep("10 millis")
       }).pipe(Effect.ensuring(Effect.sync(() => {
+        waiting--
         flights.forget(partitions)
         options.onForget(partitions)
       })))
@@ -192,9 +195,14 @@ export const makeGroupSource = (
         return { confirmed: count, refused: 0, reason: null }
       })
 
+    const pollWithin = (maxWaitMs: number) =>
+      Effect.flatMap(consumer.poll({ maxWaitMs, maxBytes: options.maxBytes }), deliver)
+
     return {
       mode: "consumer",
-      poll: Effect.flatMap(consumer.poll({ maxWaitMs: options.maxWaitMs, maxBytes: options.maxBytes }), deliver),
+      poll: pollWithin(options.maxWaitMs),
+      pollWithin,
+      hurried: () => waiting > 0,
       settle,
       pause: (topic, partition) =>
         Effect.suspend(() => {

@@ -58,6 +58,7 @@ const toDelivery = (acquired: Acquired): Delivery => {
     batches: readable ? deliveredBatches(found.filter((batch) => !batch.isControl)) : [],
     ...(readable ? {} : { unreadable: found }),
     acquiredAtMs: acquired.acquiredAtMs,
+    lockTimeoutMs: acquired.lockTimeoutMs,
     token: acquired
   }
 }
@@ -124,12 +125,14 @@ export const makeShareSource = (
   Effect.gen(function*() {
     const implicit = options.consumer.mode === "implicit"
     const consumer = yield* makeShareConsumer({ ...options.consumer, onEvent: options.onEvent })
+    const { maxBytes, maxRecords } = options
+    const pollWithin = (maxWaitMs: number) =>
+      Effect.map(consumer.poll({ maxWaitMs, maxBytes, maxRecords }), (acquired) => acquired.map(toDelivery))
     return {
       mode: "share",
-      poll: Effect.map(
-        consumer.poll({ maxWaitMs: options.maxWaitMs, maxBytes: options.maxBytes, maxRecords: options.maxRecords }),
-        (acquired) => acquired.map(toDelivery)
-      ),
+      poll: pollWithin(options.maxWaitMs),
+      // In implicit mode a poll accepts what the one before it gave.
+      ...(implicit ? {} : { pollWithin }),
       settle: (delivery, settlements) => {
         const acquired = delivery.token as Acquired
         if (!implicit) return Effect.map(acknowledged(consumer, acquired, settlements, options.onEvent), settledBy)
