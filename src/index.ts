@@ -31,6 +31,8 @@ export type { ResolvedConfig, ResolvedFlow } from "./config/types.ts"
 export { readiness, StatusDocument, type StatusInput } from "./metrics/status.ts"
 export { checkService } from "./mirror/check.ts"
 export { ServiceError } from "./mirror/errors.ts"
+/** Where positions and groups of the source are on the target, and back: what `onceover offsets` answers. */
+export { type OffsetRow, type OffsetsQuestion, type OffsetsRequest, offsetsOf } from "./mirror/offsetsService.ts"
 export { runService, type RunningService, startService } from "./mirror/service.ts"
 export { VERSION } from "./version.ts"
 

@@ -17,6 +17,7 @@ import { targetPrincipal } from "./controlTasks.ts"
 import type { FlowClusters } from "./flowSetup.ts"
 import type { Naming } from "./naming.ts"
 import { returns } from "./returning.ts"
+import { timestampWarnings } from "./timestampLimits.ts"
 
 export interface CheckedControl {
   readonly rights: ReadonlyArray<MissingRight>
@@ -85,6 +86,11 @@ export const checkControl = (parts: CheckControlParts): Effect.Effect<CheckedCon
     const rights = yield* missingRights(parts)
     const settings = yield* settingChangesNow(parts)
     const acls = yield* aclChangesNow(parts)
+    const { clusters, exists, topics } = parts
+    const timestamps = yield* timestampWarnings(
+      { source: clusters.source, target: clusters.targetAdmin },
+      topics.filter(({ target }) => exists(target))
+    )
     return {
       rights,
       changes: [...settings.changes, ...acls.changes],
@@ -92,7 +98,8 @@ export const checkControl = (parts: CheckControlParts): Effect.Effect<CheckedCon
       problems: [
         ...(rights.some(({ operation }) => operation === "DESCRIBE_CONFIGS") ? [] : settings.problems),
         ...acls.problems,
-        ...goingRound(parts)
+        ...goingRound(parts),
+        ...timestamps
       ]
     }
   })

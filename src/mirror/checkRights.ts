@@ -123,6 +123,15 @@ const ownTopics = ({ flow, guarantee }: CheckControlParts, { admin, source, writ
       { whom: writer, maker: admin, topic, feature: "the map of offsets grows without bound", used: ["DELETE"] }
     )
   }
+  if (flow.deadLetter !== null) {
+    own.push({
+      whom: writer,
+      maker: admin,
+      topic: flow.deadLetter.topic,
+      feature: "what cannot be mirrored has no place to go (errors.deadletterqueue.topic.name)",
+      used: ["WRITE"]
+    })
+  }
   const emitted = (topic: string, setting: string, at: "source" | "target"): void => {
     own.push({
       whom: at === "source" ? source : writer,

@@ -172,5 +172,30 @@ for (const mode of ["share", "consumer"] as const) {
       assert.deepStrictEqual([before.length, own.length, starting(before, "third")], [20, 10, 0])
       assert.isTrue((await listTopics(target)).has(copy("a")))
     })
+
+    // Once: it is the same in both modes.
+    if (mode === "share") {
+      it("the process that does all this is another one seconds after it was killed", async () => {
+        const second = await start(flow({ "sync.topic.deletes": true }))
+        try {
+          await second.untilRunning()
+          assert.notInclude(second.output(), "this process does the control tasks")
+          await mirror.kill("SIGKILL")
+          await waitFor(
+            "the other process to take over",
+            second,
+            async () => second.output().includes("this process does the control tasks")
+          )
+          await alterTopic(source, topic("a"), { "max.message.bytes": "3000000" })
+          await waitFor(
+            "a setting",
+            second,
+            async () => (await topicConfigs(target, copy("a"))).get("max.message.bytes") === "3000000"
+          )
+        } finally {
+          await second.dispose()
+        }
+      })
+    }
   })
 }

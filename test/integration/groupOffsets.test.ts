@@ -6,9 +6,11 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Effect } from "effect"
 import { positionsOf } from "../../src/mirror/control/groupPositions.ts"
 import { moveGroup } from "../../src/mirror/control/groups.ts"
+import { offsetsOf, type ResolvedConfig } from "../../src/index.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
 import { createTopic } from "../kit/admin.ts"
 import { type AuditRecord, identityOf, readTopics } from "../kit/auditor.ts"
+import { load as loadConfig } from "../kit/configFile.ts"
 import { committedOffsets, commitOffsets, joinGroup, readAsGroup } from "../kit/groups.ts"
 import { type Bootstrap, load, makeRecords, openLoader } from "../kit/loader.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
@@ -204,5 +206,13 @@ describe("the offsets of groups on the target", () => {
     const listed = JSON.parse(await command("list", "--json")) as ReadonlyArray<{ group: string; state: string }>
     assert.isTrue(listed.some(({ group, state }) => group === idOf(first, "end") && state === "synced"))
     assert.isFalse(listed.some(({ group }) => group === flows[0]?.["group.id"]))
+    // The same for programs.
+    const { config } = await Effect.runPromise(loadConfig({ ...mirrorConfig(source, target, {}), flows: [flows[0]] }))
+    const asked = { kind: "position", topic: first.topic, partition: 0, offset: offset ?? -1, reverse: false } as const
+    const rows = await Effect.runPromise(offsetsOf(config as ResolvedConfig, { flow: null, question: asked }))
+    assert.deepStrictEqual(rows.map(({ exact, targetOffset }) => [targetOffset, exact]), [[
+      (there[6] as AuditRecord).offset,
+      true
+    ]])
   })
 })

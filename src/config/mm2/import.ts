@@ -295,6 +295,15 @@ const importConnector = (file: Mm2File, settings: ReadonlyArray<Written>, top: S
   const said = (key: string) => settings.find((setting) => setting.key === key)?.value
   const source = said("source.cluster.alias")
   const target = said("target.cluster.alias") ?? "target"
+  const type = settings.find(({ key }) => key === "connector.class")
+  if (type !== undefined && !type.value.endsWith("MirrorSourceConnector")) {
+    const wrong = problem("connector.class", `is ${type.value}, which mirrors no records`, {
+      allowed:
+        "MirrorSourceConnector; what the other two do is switched on in its flow: emit.checkpoints.enabled, sync.group.offsets.enabled, emit.heartbeats.enabled",
+      ...(type.line === null ? {} : { line: type.line })
+    })
+    return empty(file, top, wrong)
+  }
   if (source === undefined || source === "") return empty(file, top, problem("source.cluster.alias", "is missing"))
   const sorted: Sorted = {
     all: [],

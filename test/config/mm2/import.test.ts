@@ -255,6 +255,14 @@ target.cluster.bootstrap.servers=b:1
     assert.strictEqual(made(connector), "- - true - true false")
   })
 
+  it("refuses a connector that mirrors no records, and says where its work is switched on", () => {
+    for (const type of ["MirrorCheckpointConnector", "MirrorHeartbeatConnector"]) {
+      const { problems } = importText(`connector.class=${MIRROR}.${type}\nsource.cluster.alias=east\n`)
+      assert.lengthOf(problems, 1)
+      assert.match(problems[0] ?? "", /^connector\.class is .*mirrors no records.*emit\.checkpoints\.enabled/)
+    }
+  })
+
   it("that has no clusters, or switches nothing on, says what is missing", () => {
     assert.match(importText("a.bootstrap.servers = x:1\n").problems.join(), /^clusters is missing/)
     assert.match(importText(BASE.replace("true", "false")).problems.join(), /east->west\.enabled = true/)
