@@ -5,7 +5,7 @@
 import { encodeBatch, type Rec } from "../wire/batch/records.ts"
 import type { Codec } from "../wire/batch/recordBatch.ts"
 import type { Driver } from "./link.ts"
-import { repeatMarker, tryMarker } from "./model/markers.ts"
+import { loseMarker, repeatMarker, tryMarker } from "./model/markers.ts"
 import { appendBatch, deleteBefore, type Log, punchHole } from "./model/partitionLog.ts"
 import { type ResourceKind, settingsOf } from "./model/settings.ts"
 import { sharePartitionKey } from "./model/shareGroup.ts"
@@ -56,6 +56,8 @@ export interface Operations {
   readonly pendingMarkers: () => ReadonlyArray<PendingMarker>
   /** Writes the markers that are held back (those that `which` picks) now. */
   readonly releaseMarkers: (which?: (marker: PendingMarker) => boolean) => void
+  /** Takes the markers that are held back (those that `which` picks) for written, and does not write them (KAFKA-20734). */
+  readonly loseMarkers: (which: (marker: PendingMarker) => boolean) => void
   /** Milliseconds for markers from now on; null: hold them back. */
   readonly setMarkerDelay: (delayMs: number | (() => number) | null) => void
   /** Writes a marker that was written before once more: a late duplicate. False where the log refuses it. */
@@ -173,6 +175,10 @@ export const operationsOn = (driver: Driver): Operations => {
     pendingMarkers: () => [...state.markers],
     releaseMarkers: (which = () => true) => {
       for (const marker of [...state.markers]) if (which(marker)) tryMarker(state, marker, nowMs())
+      wake()
+    },
+    loseMarkers: (which) => {
+      for (const marker of [...state.markers]) if (which(marker)) loseMarker(state, marker)
       wake()
     },
     setMarkerDelay: (delayMs) => {

@@ -64,6 +64,11 @@ export const tryMarker = (state: ClusterState, marker: PendingMarker, nowMs: num
   return true
 }
 
+/** Leaves a marker out and takes it for written, as Kafka 4.1 to 4.4 do where a partition has no leader (KAFKA-20734). */
+export const loseMarker = (state: ClusterState, marker: PendingMarker): void => {
+  if (state.markers.delete(marker)) listeners.get(marker)?.(marker)
+}
+
 const tryLater = (state: ClusterState, marker: PendingMarker, atMs: number): void => {
   state.timers.set(atMs, (now) => {
     if (!tryMarker(state, marker, now)) tryLater(state, marker, now + RETRY_MS)

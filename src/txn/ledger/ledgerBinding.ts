@@ -1,12 +1,12 @@
 /**
  * Exactly-once between two clusters: the note of what is mirrored is a record on the target, in the same transaction
- * as the output, and the order of notes in one log decides who may commit. docs/ledger.md has the rules (R1 to R13)
+ * as the output, and the order of notes in one log decides who may commit. docs/ledger.md has the rules (R1 to R14)
  * and why they are safe; here is who waits for what.
  *
  * Invariant, R8: whatever leaves a request in doubt is followed by InitProducerId, and by reading to the log's end,
  * before anything else of this lane.
  */
-import { Effect, type Scope } from "effect"
+import { Effect, type Scope, Semaphore } from "effect"
 import {
   type BindingCandidate,
   BindingStopped,
@@ -21,6 +21,7 @@ import type { ProducerOptions } from "../producer.ts"
 import { makeTransactionalProducer, type TransactionalProducer } from "../transactions.ts"
 import { initProducerId } from "../../wire/messages/initProducerId.ts"
 import { endTxn } from "../../wire/messages/endTxn.ts"
+import { Ends } from "./ends.ts"
 import { ensureLedgerTopic } from "./ledgerTopic.ts"
 import { LedgerTransaction, type TransactionLane } from "./ledgerTransaction.ts"
 import { type Mutations, NO_MUTATIONS } from "./mutations.ts"
@@ -37,19 +38,31 @@ export interface LedgerOptions extends WorkerOptions, Pick<ProducerOptions, "set
 const stopped = (what: string): BindingStopped => new BindingStopped({ binding: "ledger", what })
 /** An interrupted lane leaves its transaction to be aborted; longer than that nobody waits for it at a stop. */
 const CLOSE_ABORT_MS = 5_000
+/** How often a lane that has nothing to write looks whether its last transactions have ended everywhere, milliseconds. */
+const LOOK_MS = 2_000
+/** What markers mostly take, milliseconds. */
+const MARKER_MS = 20
 
 /** One lane's binding. */
 class LedgerLane implements TransactionLane {
   readonly #worker: WorkerLedger
   readonly #producer: TransactionalProducer
   readonly #mutations: Mutations
+  readonly #ends: Ends
+  readonly #oneAtATime = Semaphore.makeUnsafe(1)
   /** R8 is owed. */
   #unsettled = true
+  #open = false
 
-  constructor(worker: WorkerLedger, producer: TransactionalProducer, mutations: Mutations) {
+  constructor(worker: WorkerLedger, producer: TransactionalProducer, ends: Ends, mutations: Mutations) {
     this.#worker = worker
     this.#producer = producer
+    this.#ends = ends
     this.#mutations = mutations
+  }
+
+  get ends(): Ends {
+    return this.#ends
   }
 
   get mutations(): Mutations {
@@ -71,9 +84,46 @@ class LedgerLane implements TransactionLane {
   get start(): Effect.Effect<void, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       this.#unsettled = true
+      yield* this.#ends.ask
       yield* Effect.mapError(this.#producer.init, (error) => stopped(error.message))
-      yield* Effect.forEach(this.#worker.readers, (reader) => reader.toEnd, { discard: true })
+      yield* this.#toEnd
+      const settled = yield* this.#ends.settle
+      if (settled || (yield* this.#inherit)) yield* this.#toEnd
       this.#unsettled = false
+    })
+  }
+
+  get #toEnd(): Effect.Effect<void, BindingStopped> {
+    return Effect.forEach(this.#worker.readers, (reader) => reader.toEnd, { discard: true })
+  }
+
+  /** All markers of this id should be in the ledger now. */
+  get #inherit(): Effect.Effect<boolean, BindingStopped> {
+    return Effect.gen({ self: this }, function*() {
+      const own = yield* this.#producer.identity
+      const { readers, topic } = this.#worker
+      const places = readers.filter((reader) =>
+        reader.tail().open.some(({ producerId }) => producerId === own?.producerId)
+      ).map(({ partition }) => ({ topic: topic.name, partition }))
+      if (own === null || places.length === 0) return false
+      return yield* this.#ends.inherit(own.producerId, yield* this.#producer.version, places)
+    })
+  }
+
+  /** Looks, between transactions. A lane that fails here fails with its next transaction. */
+  get look(): Effect.Effect<void> {
+    return this.alone(Effect.suspend(() => this.#open ? Effect.void : Effect.ignore(this.#lookAround)))
+  }
+
+  /** Something hangs, or its marker has not come yet: R8 waits for it, or writes it. */
+  get #lookAround(): Effect.Effect<void, BindingStopped> {
+    return Effect.gen({ self: this }, function*() {
+      if (!(yield* this.#ends.mayHang)) return
+      for (let waitMs = MARKER_MS; waitMs < 16 * MARKER_MS; waitMs *= 2) {
+        if ((yield* this.#ends.find).length === 0) return
+        yield* Effect.sleep(waitMs)
+      }
+      yield* this.start
     })
   }
 
@@ -103,20 +153,29 @@ class LedgerLane implements TransactionLane {
     return this.#worker.fencer.consider(reader.partition, entries, reader.tail().open, this.#producer.transactionalId)
   }
 
+  /** No look comes in between. */
+  alone<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return this.#oneAtATime.withPermit(effect)
+  }
+
   get begin(): Effect.Effect<BoundTransaction, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       if (this.#unsettled || !(yield* this.#producer.ready)) yield* this.start
+      else yield* this.#lookAround
       yield* Effect.mapError(this.#producer.begin, (error) => stopped(error.message))
       const own = yield* this.#producer.identity
       if (own === null) return yield* stopped("the producer has no identity after it was given one")
       this.#worker.producerIds.add(own.producerId)
       // Until it has ended for good: an interruption leaves this set.
       this.#unsettled = true
-      return new LedgerTransaction(this, own, yield* this.#producer.version).bound
+      this.#open = true
+      const version = yield* this.#producer.version
+      return new LedgerTransaction(this, own, version, yield* this.#ends.begin(own, version)).bound
     })
   }
 
   ended(outcome: Outcome): Outcome {
+    this.#open = false
     this.#unsettled = outcome.kind === "unknown"
     return outcome
   }
@@ -139,14 +198,26 @@ const makeBinding = (
     })
     // Readers of the target wait for an open transaction: none is left behind by an orderly stop.
     yield* Effect.addFinalizer(() => Effect.timeoutOption(producer.abort, CLOSE_ABORT_MS))
-    const bound = new LedgerLane(worker, producer, options.mutations ?? NO_MUTATIONS)
+    const ends = new Ends({
+      cluster: options.target,
+      purpose: `ledger-produce-${lane}`,
+      transactionalId: producer.transactionalId,
+      recorded: ({ epoch, producerId }) => {
+        const said = worker.readers.map((reader) => reader.tail().fateOf(producerId, epoch))
+        return said.find((one) => one === "open") ?? said.find((one) => one !== null) ?? null
+      },
+      whole: () => worker.readers.every((reader) => reader.tail().whole),
+      log: options.log
+    })
+    const bound = new LedgerLane(worker, producer, ends, options.mutations ?? NO_MUTATIONS)
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_MS), bound.look)))
     return {
       name: "ledger",
       guarantee: "exactly-once",
       settlesItself: false,
-      start: Effect.suspend(() => bound.start),
+      start: bound.alone(Effect.suspend(() => bound.start)),
       triage: (ranges) => bound.triage(ranges),
-      begin: Effect.suspend(() => bound.begin)
+      begin: bound.alone(Effect.suspend(() => bound.begin))
     }
   })
 

@@ -14,6 +14,7 @@ import { HeldBack } from "../produceErrors.ts"
 import type { Outgoing, ProduceOutcome } from "../produceRun.ts"
 import type { TransactionalProducer } from "../transactions.ts"
 import { entryRanges, type LedgerBatch, ledgerBatches } from "./batches.ts"
+import { type Ending, type Ends, placeKey } from "./ends.ts"
 import type { DoneEntry, Target } from "./entry.ts"
 import type { Mutations } from "./mutations.ts"
 import type { LedgerReader } from "./reader.ts"
@@ -26,6 +27,7 @@ export interface TransactionLane {
   readonly mutations: Mutations
   readonly producer: TransactionalProducer
   readonly worker: WorkerLedger
+  readonly ends: Ends
   readonly readerOf: (key: string) => LedgerReader
   /** Fences, in time, those whose entries are in the way; gives how long to wait at most, milliseconds. */
   readonly consider: (reader: LedgerReader, entries: ReadonlyArray<OpenEntry>) => Effect.Effect<number>
@@ -71,12 +73,16 @@ export class LedgerTransaction {
   readonly #outputs: Array<Placed> = []
   /** To be sent with the first entry. */
   #notes: ReadonlyArray<Outgoing> = []
+  readonly #ending: Ending
+  /** Its first offset in each partition. */
+  readonly #first = new Map<string, number>()
   #produced = false
   /** Why it can only be aborted. */
   #doomed: string | null = null
 
-  constructor(lane: TransactionLane, own: Producing, version: 1 | 2) {
+  constructor(lane: TransactionLane, own: Producing, version: 1 | 2, ending: Ending) {
     this.#lane = lane
+    this.#ending = ending
     this.#own = own
     this.#version = version
     this.#generations = lane.worker.readers.map((reader) => reader.generation())
@@ -113,17 +119,40 @@ export class LedgerTransaction {
           this.#doomed = error.message
           return heldBack()
         })
-      return this.#lane.producer.produce(batches).pipe(
+      return Effect.andThen(this.#touch(batches), this.#lane.producer.produce(batches)).pipe(
+        Effect.tap((outcomes) => Effect.sync(() => this.#noteFirst(batches, outcomes))),
         Effect.catchTags({ TransactionMustAbort: doom, ProducerFenced: doom })
       )
+    })
+  }
+
+  #touch(batches: ReadonlyArray<Outgoing>): Effect.Effect<void, BindingStopped> {
+    const { ends } = this.#lane
+    const unknown = ends.touch(this.#ending, batches)
+    return unknown.length === 0
+      ? Effect.void
+      : Effect.asVoid(ends.inherit(this.#own.producerId, this.#version, unknown))
+  }
+
+  #noteFirst(batches: ReadonlyArray<Outgoing>, outcomes: ReadonlyArray<ProduceOutcome>): void {
+    outcomes.forEach((outcome, n) => {
+      const at = batches[n]
+      if (!outcome.ok || outcome.baseOffset < 0 || at === undefined) return
+      const key = placeKey(at)
+      this.#first.set(key, Math.min(outcome.baseOffset, this.#first.get(key) ?? Infinity))
     })
   }
 
   #abort(reason: string): Effect.Effect<Outcome> {
     return Effect.map(
       this.#lane.producer.abort,
-      (outcome) => this.#lane.ended(outcome.kind === "aborted" ? aborted(reason) : outcome)
+      (outcome) => this.#ended(outcome.kind === "aborted" ? aborted(reason) : outcome)
     )
+  }
+
+  #ended(outcome: Outcome): Outcome {
+    this.#ending.outcome = outcome.kind
+    return this.#lane.ended(outcome)
   }
 
   get #commit(): Effect.Effect<Outcome, BindingStopped> {
@@ -141,10 +170,12 @@ export class LedgerTransaction {
         const problem = yield* this.#pass(reader, here)
         if (problem !== null) return yield* this.#abort(problem)
       }
+      const behind = yield* this.#lane.ends.behind(this.#ending, this.#first)
+      if (behind !== null) return yield* this.#abort(behind)
       // R6, or R8 when nobody answers.
       const outcome = yield* producer.commit
-      if (mutations.acceptBeforeCommit === true) return this.#lane.ended({ kind: "committed" })
-      return this.#lane.ended(outcome)
+      if (mutations.acceptBeforeCommit === true) return this.#ended({ kind: "committed" })
+      return this.#ended(outcome)
     })
   }
 
@@ -193,6 +224,7 @@ export class LedgerTransaction {
       const { next } = reader.tail()
       const notes = this.#notes
       this.#notes = []
+      this.#ending.entry = true
       const produced = yield* Effect.result(
         this.#produce([...batches.map(({ bytes }) => ({ topic: name, partition: reader.partition, bytes })), ...notes])
       )

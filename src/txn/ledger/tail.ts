@@ -77,10 +77,16 @@ export class LedgerTail {
   #lastStable = 0
   #away: Away | null = null
   #lastProducer = -1
+  /** The newest transaction of each producer that a marker has decided. */
+  readonly #decided = new Map<number, { readonly epoch: number; readonly commit: boolean }>()
   #sinceSnapshot = { entries: 0, bytes: 0 }
+
+  /** Whether nothing of the log was deleted before it was read: an entry that is not here never was. */
+  readonly whole: boolean
 
   /** `start`: the first offset to be read. */
   constructor(start: number, mutations: Mutations = NO_MUTATIONS) {
+    this.whole = start === 0
     this.#next = start
     this.#mutations = mutations
   }
@@ -99,6 +105,13 @@ export class LedgerTail {
   /** R13; null: all is dealt with by the ledger. In the first partition of the ledger only. */
   get away(): Away | null {
     return this.#away
+  }
+  /** What became of a producer's newest transaction with an entry here, by its epoch; null: none is known. */
+  fateOf(producerId: number, epoch: number): "committed" | "aborted" | "open" | null {
+    if (this.#open.some((entry) => entry.producerId === producerId && entry.epoch === epoch)) return "open"
+    const decided = this.#decided.get(producerId)
+    if (decided?.epoch !== epoch) return null
+    return decided.commit ? "committed" : "aborted"
   }
   /** The partition's last stable offset, as last seen. */
   get lastStable(): number {
@@ -218,6 +231,7 @@ export class LedgerTail {
     const closed = this.#open.filter((entry) => entry.producerId === producerId && this.#decides(epoch, entry))
     if (closed.length === 0) return
     this.#open = this.#open.filter((entry) => !closed.includes(entry))
+    this.#decided.set(producerId, { epoch: closed.at(-1)?.epoch ?? -1, commit })
     if (commit) { for (const { done, key } of closed) this.#add(key, done.slot, done.ranges) }
   }
 
