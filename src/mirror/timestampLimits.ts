@@ -14,22 +14,22 @@ const LIMITS = ["message.timestamp.after.max.ms", "message.timestamp.before.max.
 
 type Settings = ReadonlyArray<Pick<TopicSetting, "name" | "value">>
 
-const valueOf = (settings: Settings, name: string): string | null =>
+const inForce = (settings: Settings, name: string): string | null =>
   settings.find((setting) => setting.name === name)?.value ?? null
 
 /** What of a target topic is not as its source topic has it, without the topic's name. */
 export const timestampDifferences = (source: Settings, target: Settings): ReadonlyArray<string> => {
-  const rewrites = valueOf(target, TYPE) === "LogAppendTime"
-  if (rewrites && valueOf(source, TYPE) !== "LogAppendTime") {
+  const rewrites = inForce(target, TYPE) === "LogAppendTime"
+  if (rewrites && inForce(source, TYPE) !== "LogAppendTime") {
     return [`rewrites timestamps to the time of writing (${TYPE} is LogAppendTime)`]
   }
   // With LogAppendTime nothing is compared with the clock.
   if (rewrites) return []
   return LIMITS.flatMap((name) => {
-    const there = valueOf(target, name)
+    const there = inForce(target, name)
     if (there === null) return []
     // A source that has no such setting (before Kafka 3.6) takes everything.
-    const here = valueOf(source, name)
+    const here = inForce(source, name)
     return here !== null && BigInt(here) <= BigInt(there) ? [] : Number(there) >= Number.MAX_SAFE_INTEGER ? [] : [
       `refuses records that the source takes: ${name} is ${there} there and ${
         here ?? "not known"
