@@ -10,8 +10,8 @@ import { splitBatches } from "../../wire/batch/recordBatch.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { fetch } from "../../wire/messages/fetch.ts"
-import type { OffsetRange } from "../../wire/ranges.ts"
-import { type Delivery, deliveredBatches } from "../delivery.ts"
+import { intersect, overlaps, type RangeSet } from "../../wire/ranges.ts"
+import { type Delivery, type DeliveredBatch, deliveredBatches, lastOffsetOf } from "../delivery.ts"
 
 export interface HoleAt {
   readonly topic: string
@@ -38,26 +38,34 @@ export interface FetchHoleOptions {
 const MAX_WAIT_MS = 500
 const OFFSET_OUT_OF_RANGE = 1
 
+/** Ranges of one delivery, and so of one entry of the ledger. Aborted transactions may leave a hole every other offset. */
+const MAX_HOLES = 1_000
+
+const reaches = (batch: DeliveredBatch, ranges: RangeSet): boolean =>
+  overlaps(ranges, { first: batch.baseOffset, last: lastOffsetOf(batch) })
+
 /**
- * The beginning of a hole, as much as `maxBytes` allows (one batch at least). Null: nothing of it can be read now, be
- * it that it lies behind the last stable offset or that the source has dropped it meanwhile.
+ * Holes (at least one) from the first on, as far as one fetch of `maxBytes` reaches (one batch at least). Null: nothing
+ * of the first can be read now, be it that it lies behind the last stable offset or that the source has dropped it
+ * meanwhile.
  */
 export const fetchHole = (
   options: FetchHoleOptions,
   at: HoleAt,
-  hole: OffsetRange
+  holes: RangeSet
 ): Effect.Effect<Delivery | null, WireError> =>
   options.cluster.retrying(
     Effect.gen(function*() {
       const { cluster, maxBytes, purpose, readCommitted } = options
       const { partition, topic, topicId } = at
+      const first = holes[0]?.first ?? 0
       const { leader } = yield* cluster.leader(topic, partition)
       const answer = yield* cluster.request({ kind: "broker", id: leader }, fetch, {
         maxWaitMs: MAX_WAIT_MS,
         minBytes: 1,
         maxBytes,
         isolationLevel: readCommitted ? 1 : 0,
-        topics: [{ topic, topicId, partitions: [{ partition, fetchOffset: hole.first, partitionMaxBytes: maxBytes }] }]
+        topics: [{ topic, topicId, partitions: [{ partition, fetchOffset: first, partitionMaxBytes: maxBytes }] }]
       }, { purpose })
       const found = answer.responses[0]?.partitions[0]
       const errorCode = answer.errorCode !== 0 ? answer.errorCode : found?.errorCode ?? -1
@@ -71,17 +79,17 @@ export const fetchHole = (
           visibleBatches(
             splitBatches(found.records ?? Buffer.alloc(0)),
             found.abortedTransactions ?? [],
-            hole.first,
+            first,
             readCommitted
           ),
         catch: (cause) => cause instanceof ProtocolError ? cause : new ProtocolError({ what: String(cause) })
       })
-      if (seen.next <= hole.first) return null
-      const range = { first: hole.first, last: Math.min(hole.last, seen.next - 1) }
-      const batches = deliveredBatches(seen.batches)
+      if (seen.next <= first) return null
+      const ranges = intersect(holes, [{ first, last: seen.next - 1 }]).slice(0, MAX_HOLES)
+      const batches = deliveredBatches(seen.batches).filter((batch) => reaches(batch, ranges))
       const delivery: Delivery = {
         ...at,
-        ranges: [{ ...range, deliveryCount: 1 }],
+        ranges: ranges.map((range) => ({ ...range, deliveryCount: 1 })),
         batches,
         acquiredAtMs: yield* Clock.currentTimeMillis,
         token: new RepairToken(at)

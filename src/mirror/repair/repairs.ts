@@ -130,9 +130,8 @@ class Repairing implements Repairs {
           } offsets that the source has dropped since, and what they held is lost: ${words}`
         )
       }
-      for (const hole of missing) {
-        const delivery = yield* fetchHole(this.#options, at, hole)
-        if (delivery === null) continue
+      const delivery = yield* this.#fetch(at, missing)
+      if (delivery !== null) {
         this.#under.set(keyOf(at), offsets(delivery.ranges))
         yield* Queue.offer(this.#ready, delivery)
         return false
@@ -140,6 +139,17 @@ class Repairing implements Repairs {
       // What another lane's open transaction holds may yet be given back. Nothing can be read of the rest: no records.
       const all = holesOf({ decided, logStart, fromEarliest, done: knows.done, undecided: [] }).missing
       return size(all) === size(missing)
+    })
+  }
+
+  /** The first holes that can be read, as many as one fetch reaches. Null: nothing of them can be read now. */
+  #fetch(at: HoleAt, missing: RangeSet): Effect.Effect<Delivery | null, WireError> {
+    return Effect.gen({ self: this }, function*() {
+      for (const n of missing.keys()) {
+        const delivery = yield* fetchHole(this.#options, at, missing.slice(n))
+        if (delivery !== null) return delivery
+      }
+      return null
     })
   }
 

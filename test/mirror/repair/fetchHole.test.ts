@@ -27,7 +27,7 @@ const world = Effect.gen(function*() {
   /** "first-last: offsets of batches". */
   const read = (first: number, last: number) =>
     Effect.map(
-      passing(fetchHole({ cluster, purpose: "p", readCommitted: true, maxBytes: 1_000_000 }, at, { first, last })),
+      passing(fetchHole({ cluster, purpose: "p", readCommitted: true, maxBytes: 1_000_000 }, at, [{ first, last }])),
       (found) =>
         found === null
           ? null
