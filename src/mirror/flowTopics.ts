@@ -171,11 +171,13 @@ export class FlowTopics {
 
   /** A gap on the target: said, and seen in the state for as long as this process runs. */
   #lookAtTargets({ topics }: TopicsFound): Effect.Effect<void, WireError> {
-    const { clusters: { target }, log, state } = this.#options
+    const { clusters: { target }, log, notes, state } = this.#options
     const sources = new Map(topics.map((topic) => [topic.target, topic.source]))
     return Effect.gen({ self: this }, function*() {
       const there = yield* target.retrying(target.topics([...sources.keys()]))
-      for (const name of this.#targetIds.look(new Set(sources.keys()), there.values())) {
+      const { entries, replaced } = this.#targetIds.look(topics, there, notes.known())
+      yield* notes.write(entries)
+      for (const name of replaced) {
         const words = replacedSentence(name, sources.get(name) ?? "")
         log("error", words)
         this.#replaced.set(name, words)

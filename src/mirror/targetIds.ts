@@ -1,8 +1,13 @@
 /**
  * Which topics the target has under the names that the flow writes to, by their ids: one that somebody deletes there and
- * makes again is another topic, and what was mirrored into the first is gone without a trace in the new one. For as long
- * as a flow runs; what happened while nobody ran is `verify`'s to find.
+ * makes again is another topic, and what was mirrored into the first is gone without a trace in the new one. What is seen
+ * is kept in the flow's notes (control/controlLog.ts), so that it is noticed also of the time when nobody ran.
+ *
+ * A note is of a pair, the target topic and the id of the source topic: where the source topic is another one, too,
+ * everything is mirrored from the beginning, and nothing is missing.
  */
+import type { Notes } from "./control/controlLog.ts"
+import type { NoteEntry } from "./control/identities.ts"
 import { ZERO_UUID } from "../wire/schema.ts"
 
 export interface TargetTopic {
@@ -11,20 +16,40 @@ export interface TargetTopic {
   readonly id: string
 }
 
-export class TargetIds {
-  readonly #ids = new Map<string, string>()
+/** What goes there. */
+export interface Writer {
+  readonly target: string
+  readonly sourceId: string
+}
 
-  /** The names among these that are other topics than at the look before. Names that are not asked for are forgotten. */
-  look(names: ReadonlySet<string>, found: Iterable<TargetTopic>): ReadonlyArray<string> {
-    for (const name of [...this.#ids.keys()]) if (!names.has(name)) this.#ids.delete(name)
+export interface Look {
+  /** Target topics that are other ones than they were. */
+  readonly replaced: ReadonlyArray<string>
+  /** To be noted. */
+  readonly entries: ReadonlyArray<NoteEntry>
+}
+
+const noteKey = ({ sourceId, target }: Writer): string => JSON.stringify(["target", target, sourceId])
+
+export class TargetIds {
+  /** What was seen by this process: it tells also where notes cannot be kept. */
+  readonly #seen = new Map<string, string>()
+
+  look(writers: ReadonlyArray<Writer>, found: ReadonlyMap<string, TargetTopic>, notes: Notes): Look {
     const replaced: Array<string> = []
-    for (const { id, name } of found) {
-      if (!names.has(name) || id === ZERO_UUID) continue
-      const before = this.#ids.get(name)
-      if (before !== undefined && before !== id) replaced.push(name)
-      this.#ids.set(name, id)
+    const entries: Array<NoteEntry> = []
+    const keys = new Set(writers.map(noteKey))
+    for (const key of [...this.#seen.keys()]) if (!keys.has(key)) this.#seen.delete(key)
+    for (const writer of writers) {
+      const id = found.get(writer.target)?.id ?? ZERO_UUID
+      if (id === ZERO_UUID) continue
+      const key = noteKey(writer)
+      const before = this.#seen.get(key) ?? notes.get(key)
+      if (before !== undefined && before !== id) replaced.push(writer.target)
+      if (notes.get(key) !== id) entries.push([key, id])
+      this.#seen.set(key, id)
     }
-    return replaced
+    return { replaced, entries }
   }
 }
 

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { FaultHook } from "../../src/embedded/faults.ts"
 import { createTopics } from "../../src/wire/messages/createTopics.ts"
+import { deleteTopics } from "../../src/wire/messages/deleteTopics.ts"
 import { metadata } from "../../src/wire/messages/metadata.ts"
 import { shareGroupHeartbeat } from "../../src/wire/messages/shareGroupHeartbeat.ts"
 import { ZERO_UUID } from "../../src/wire/schema.ts"
@@ -80,6 +81,39 @@ describe("the topics of a flow", () => {
         assert.isAbove(refused, 2)
         assert.deepStrictEqual(values("east.orders"), ["a"])
         assert.deepStrictEqual(lines.filter((line) => line.startsWith("failed")), [])
+      })),
+    LONG
+  )
+
+  it.live(
+    "a target topic that was made anew while nobody ran is said to be another; not so where the source's is another, too",
+    () =>
+      Effect.scoped(Effect.gen(function*() {
+        const { append, east, lines, runAs, values, west } = yield* makeFlowWorld()
+        const [onEast, onWest] = [yield* east.cluster("test"), yield* west.cluster("test")]
+        const gone = (cluster: typeof onWest, name: string) =>
+          cluster.request({ kind: "controller" }, deleteTopics, {
+            topics: [{ name, topicId: ZERO_UUID }],
+            topicNames: [name],
+            timeoutMs: 5_000
+          })
+        for (const topic of ["orders", "both"]) {
+          east.createTopic(topic)
+          append(topic, 0, "a")
+        }
+        yield* runAs({}, { untilCaughtUp: true })
+        const said = () => lines.filter((line) => line.includes("was deleted there and made again"))
+        assert.deepStrictEqual(said(), [])
+        yield* gone(onWest, "east.orders")
+        yield* gone(onWest, "east.both")
+        yield* gone(onEast, "both")
+        east.createTopic("both")
+        append("both", 0, "c")
+        append("orders", 0, "b")
+        yield* runAs({}, { untilCaughtUp: true })
+        assert.deepStrictEqual([values("east.orders"), values("east.both")], [["b"], ["c"]])
+        assert.lengthOf(said(), 1)
+        assert.include(said()[0], "topic east.orders of the target")
       })),
     LONG
   )
