@@ -7,6 +7,7 @@ import { sourceSettings, targetSettings } from "../config/clients.ts"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
 import type { FlowMetrics } from "../metrics/flowMetrics.ts"
 import type { BindingStopped } from "../txn/binding.ts"
+import { doneEnd } from "../txn/ledger/positions.ts"
 import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { WireError } from "../wire/errors.ts"
 import { makeControlLog } from "./control/controlLog.ts"
@@ -19,7 +20,7 @@ import { connectFlow, type FlowClusters, namingOf, prepareSource } from "./flowS
 import { type Chosen, openGuarantee, watchGuarantee } from "./flowGuarantee.ts"
 import { FlowTopics } from "./flowTopics.ts"
 import { type Cut, cutOf } from "./gathering.ts"
-import { GapWatch, gapSentence, type SourceGap } from "./gaps.ts"
+import { GapWatch } from "./gaps.ts"
 import { type LaneError, runLane } from "./lane.ts"
 import type { Place } from "./laneContext.ts"
 import { type LedgerSide, openLedgerSide } from "./ledger/side.ts"
@@ -35,6 +36,8 @@ import { type Log, makeLog, makeReport, makeTrouble } from "./report.ts"
 import { type Assignments, makeAssignments } from "./sources/assignments.ts"
 import { type LaneSourceError, makeLaneSource } from "./sources/laneSource.ts"
 import type { FlowState } from "./state.ts"
+import { tellGap, tellTruncation } from "./tellGaps.ts"
+import { TruncationWatch } from "./truncation.ts"
 import { buildChain } from "./transforms/build.ts"
 import type { TransformChain } from "./transforms/chain.ts"
 import { type CaughtUp, untilPlaced } from "./unplaced.ts"
@@ -71,6 +74,7 @@ interface Running {
   readonly deliveryLimit: number
   readonly log: Log
   readonly gaps: GapWatch
+  readonly truncations: TruncationWatch | null
   readonly openTransactions: ReturnType<typeof tellOpenTransactions>
   readonly sources: Set<Source<LaneSourceError>>
   /** Completed with the reason when a gap is to end the flow. */
@@ -82,6 +86,7 @@ interface Running {
   /** Set before the first lane starts, where a ledger knows what was mirrored and a share group may give records up. */
   repairs: Repairs | null
   startAt: LedgerSide["startAt"]
+  ledger: LedgerSide["ledger"]
 }
 
 /** Keeps topics up to date. A refresh that fails is said and tried again at the next interval. */
@@ -213,6 +218,10 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       deliveryLimit,
       log,
       gaps,
+      // A consumer group without a ledger goes by its own position, and meets what was cut by itself.
+      truncations: flow.groupProtocol.value === "share" || chosen.candidate.name === "ledger"
+        ? new TruncationWatch(clusters.source)
+        : null,
       openTransactions: tellOpenTransactions(
         handle.state,
         log,
@@ -224,7 +233,8 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       trouble: makeTrouble(handle.state, handle.metrics, (topic) => topics.targetOf(topic), log),
       offsets: null,
       repairs: null,
-      startAt: null
+      startAt: null,
+      ledger: null
     }
     const problem = yield* outputs.ensureLetters
     if (problem !== null) {
@@ -246,19 +256,12 @@ const progressParts = (running: Running): ProgressParts => ({
   onLag: (topic, partition, lag) => running.handle.metrics.lag(running.topics.targetOf(topic), partition, lag),
   gaps: running.gaps,
   onGap: (gap) => tellGap(running, gap),
+  truncations: running.truncations,
+  doneEnd: (at) => running.ledger === null ? 0 : doneEnd(running.ledger, at),
+  onTruncated: (cut) => tellTruncation(running, cut),
   onEnds: running.openTransactions,
   log: running.log
 })
-
-/** A gap is counted and said. Under on.source.gap fail it ends the flow, unless nobody can tell that it is one. */
-const tellGap = (running: Running, gap: SourceGap): void => {
-  const { flow, metrics } = running.handle
-  const stops = flow.onSourceGap === "fail" && gap.atLeast > 0
-  const words = gapSentence(gap)
-  metrics.sourceGap(gap.atMost)
-  running.log(stops ? "error" : "warn", words)
-  if (stops) Deferred.doneUnsafe(running.gap, Effect.succeed(`${words} (on.source.gap is fail)`))
-}
 
 /** The first look at where the group stands, before anything is fetched: the group goes on behind a gap with the first fetch. */
 const firstLook = (running: Running, parts: ProgressParts): Effect.Effect<void, FlowStopped> =>
@@ -363,6 +366,7 @@ export const runFlow = (
     const ledger = yield* openLedger(running)
     running.repairs = ledger.repairs
     running.startAt = ledger.startAt
+    running.ledger = ledger.ledger
     const lanes = Effect.all(Array.from({ length: flow.tasksMax }, (_, n) => lane(running, n)), {
       concurrency: "unbounded",
       discard: true

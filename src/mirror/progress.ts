@@ -13,6 +13,7 @@ import { TailWatch } from "./emptyTail.ts"
 import type { GapWatch, SourceGap } from "./gaps.ts"
 import type { Log } from "./report.ts"
 import type { FlowState } from "./state.ts"
+import type { EndNow, Truncation, TruncationWatch } from "./truncation.ts"
 
 export interface ProgressParts {
   readonly cluster: Cluster
@@ -27,6 +28,11 @@ export interface ProgressParts {
   /** Share mode: what `observeLag` compares from look to look, and who is told of a gap. */
   readonly gaps: GapWatch
   readonly onGap: (gap: SourceGap) => void
+  /** Where offsets say what is mirrored: looks for logs that were cut back. Null: the source sees to it by itself. */
+  readonly truncations: TruncationWatch | null
+  /** The end of what is mirrored by another word than the group's; 0: there is none. */
+  readonly doneEnd: (at: { readonly topic: string; readonly topicId: string; readonly partition: number }) => number
+  readonly onTruncated: (cut: Truncation) => void
   /** What `observeLag` has seen of the partitions' ends. */
   readonly onEnds?: (ends: Ends) => Effect.Effect<void>
   readonly log: Log
@@ -87,6 +93,39 @@ const tellGaps = (parts: ProgressParts, topics: ReadonlyArray<MirroredTopic>, fo
     }
   })
 
+/** Tells of logs that were cut back. */
+const tellTruncations = (
+  { cluster, doneEnd, onTruncated, truncations }: ProgressParts,
+  topics: ReadonlyArray<MirroredTopic>,
+  { epochs, high }: Ends,
+  found: ProgressMap
+): Effect.Effect<void, WireError> =>
+  Effect.gen(function*() {
+    if (truncations === null) return
+    const nameOf = ({ partition, topic }: EndNow): string => partitionName(topic, partition)
+    const positionOf = (end: EndNow): number => Math.max(found.get(nameOf(end))?.position ?? 0, doneEnd(end))
+    const ends = topics.flatMap(({ partitions, source, sourceId }) =>
+      Array.from({ length: partitions }, (_, partition): EndNow => ({
+        topic: source,
+        topicId: sourceId,
+        partition,
+        highWatermark: high.get(partitionName(source, partition)) ?? -1,
+        leaderEpoch: epochs.get(partitionName(source, partition)) ?? -1
+      })).filter(({ highWatermark }) => highWatermark >= 0)
+    )
+    for (const cut of yield* truncations.look(ends)) onTruncated(cut)
+    const above = ends.filter((end) => positionOf(end) > end.highWatermark)
+    if (above.length === 0) return
+    // Asked after the group's word: the group may just have got ahead of what was asked before it.
+    const names = new Set(above.map(({ topic }) => topic))
+    const again = yield* reachableEnds(cluster, topics.filter(({ source }) => names.has(source)), false)
+    for (const end of above) {
+      const highWatermark = again.found.get(nameOf(end))
+      const cut = highWatermark === undefined ? null : truncations.above({ ...end, highWatermark }, positionOf(end))
+      if (cut !== null) onTruncated(cut)
+    }
+  })
+
 /** One look at every partition that has a leader: position and lag into the flow's state and metrics. */
 export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
@@ -98,6 +137,7 @@ export const observeLag = (parts: ProgressParts): Effect.Effect<void, WireError>
     const starts = (yield* reachableStarts(parts.cluster, topics)).found
     const found = yield* progressOf(parts, topics)
     const share = parts.mode === "share"
+    yield* tellTruncations(parts, topics, both, found)
     if (share) yield* tellGaps(parts, topics, found, starts)
     const progress = share ? withOwn(parts.state, found) : found
     for (const topic of topics) {

@@ -39,6 +39,9 @@ const makeWorld = Effect.gen(function*() {
     onLag: (topic, partition, lag) => lags.push(`${topic}-${partition}: ${lag}`),
     gaps: new GapWatch(),
     onGap: () => assert.fail("nothing was dropped"),
+    truncations: null,
+    doneEnd: () => 0,
+    onTruncated: () => assert.fail("nothing was cut"),
     log: (level, message) => said.push(`${level} ${message}`)
   }
   return { east, cluster, topics, parts, lags, said }

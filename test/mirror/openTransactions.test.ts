@@ -8,7 +8,8 @@ import { FlowState } from "../../src/mirror/state.ts"
 
 const at = (stable: number, high: number): Ends => ({
   stable: new Map([["t-0", stable], ["t-1", 5]]),
-  high: new Map([["t-0", high], ["t-1", 5]])
+  high: new Map([["t-0", high], ["t-1", 5]]),
+  epochs: new Map()
 })
 
 const told = () => {

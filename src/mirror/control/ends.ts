@@ -11,6 +11,8 @@ export interface Ends {
   readonly stable: ReadonlyMap<string, number>
   /** High watermarks. */
   readonly high: ReadonlyMap<string, number>
+  /** Epochs of the leaders that told them; -1: not told. */
+  readonly epochs: ReadonlyMap<string, number>
 }
 
 /** `committed`: the source is read under read_committed. */
@@ -20,8 +22,9 @@ export const bothEnds = (
   committed: boolean
 ): Effect.Effect<Ends, WireError> =>
   Effect.gen(function*() {
-    const stable = (yield* reachableEnds(source, topics, committed)).found
-    return { stable, high: committed ? (yield* reachableEnds(source, topics, false)).found : stable }
+    const stable = yield* reachableEnds(source, topics, committed)
+    const high = committed ? yield* reachableEnds(source, topics, false) : stable
+    return { stable: stable.found, high: high.found, epochs: high.epochs }
   })
 
 /**

@@ -14,6 +14,8 @@ import type { MirroredTopic } from "./topics.ts"
 
 export interface LogOffsets {
   readonly found: ReadonlyMap<string, number>
+  /** Epochs of the leaders that told; -1: they do not say (before Kafka 2.1). */
+  readonly epochs: ReadonlyMap<string, number>
   /** Partitions that nobody can be asked of now, or that their leader refuses to speak of. */
   readonly missing: ReadonlyMap<string, WireError>
 }
@@ -70,6 +72,7 @@ const askOnce = (
   Effect.gen(function*() {
     const topics = yield* cluster.leaders(namesOf(partitions))
     const found = new Map<string, number>()
+    const epochs = new Map<string, number>()
     const missing = new Map<string, WireError>()
     const byLeader = new Map<number, Array<TopicPartition>>()
     for (const at of partitions) {
@@ -85,13 +88,18 @@ const askOnce = (
           for (const at of of) missing.set(partitionName(at.topic, at.partition), answer.failure)
           return
         }
-        for (const { errorCode, offset, partitionIndex, topic } of answer.success) {
+        for (const { errorCode, leaderEpoch, offset, partitionIndex, topic } of answer.success) {
           const name = partitionName(topic, partitionIndex)
-          if (errorCode === 0) found.set(name, offset)
-          else missing.set(name, new BrokerError({ api: "ListOffsets", code: errorCode, subject: name, detail: null }))
+          if (errorCode === 0) {
+            found.set(name, offset)
+            epochs.set(name, leaderEpoch)
+          } else {missing.set(
+              name,
+              new BrokerError({ api: "ListOffsets", code: errorCode, subject: name, detail: null })
+            )}
         }
       }), { concurrency: "unbounded", discard: true })
-    return { found, missing }
+    return { found, epochs, missing }
   })
 
 /** Fails where nothing of the cluster can be reached. A leader that has moved is asked where it is now. */
@@ -111,12 +119,13 @@ const reachable = (
     )
     const second = answered.length === 0 ? null : yield* askOnce(cluster, answered, question)
     const found = new Map([...first.found, ...second?.found ?? []])
+    const epochs = new Map([...first.epochs, ...second?.epochs ?? []])
     const missing = new Map([...first.missing, ...second?.missing ?? []])
     for (const name of found.keys()) missing.delete(name)
     const [reason] = missing.values()
     const silent = found.size === 0 && [...missing.values()].every((error) => error._tag === "ConnectionError")
     if (silent && reason !== undefined) return yield* Effect.fail(reason)
-    return { found, missing }
+    return { found, epochs, missing }
   })
 
 const all = (

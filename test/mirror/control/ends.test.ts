@@ -3,7 +3,8 @@ import { type Ends, nothingUndone } from "../../../src/mirror/control/ends.ts"
 
 const at = (stable: number, high: number): Ends => ({
   stable: new Map([["orders-0", stable]]),
-  high: new Map([["orders-0", high]])
+  high: new Map([["orders-0", high]]),
+  epochs: new Map()
 })
 
 describe("what a share group has left to do", () => {
