@@ -14,6 +14,12 @@ import { fatalFailure, narrow, wantsAnotherTry, writeRest } from "./refusals.ts"
 import { triageDelivery } from "./triage.ts"
 import { transact, type Writing } from "./writing.ts"
 
+/**
+ * How long a transaction over held work may take in more, milliseconds: it has to end before the target's time-out, or
+ * all of it is aborted, and tried again in just the same way for ever.
+ */
+const TAKES_IN_MS = 2_000
+
 const unreadable = (why: string): string => `a record batch cannot be read: ${why}`
 
 /** Copies a delivery. What cannot be copied now (no place on the target, bytes that cannot be read) is a value: it blocks its partition only. */
@@ -58,7 +64,15 @@ const retryUnit = <E>(lane: LaneContext<E>, writing: Writing, item: PendingUnit)
     return true
   })
 
-const retryCopy = <E>(lane: LaneContext<E>, writing: Writing, item: PendingCopy): Retried =>
+/** Whether the transaction may take in more. Its first batch is always taken. */
+interface Room {
+  readonly untilMs: number
+  over: boolean
+}
+
+const isOver = (room: Room): Effect.Effect<boolean> => Effect.map(nowMs, (now) => room.over ||= now >= room.untilMs)
+
+const retryCopy = <E>(lane: LaneContext<E>, writing: Writing, item: PendingCopy, room: Room): Retried =>
   Effect.gen(function*() {
     const { delivery } = item
     const copied = yield* copyOne(lane, delivery)
@@ -86,7 +100,10 @@ const retryCopy = <E>(lane: LaneContext<E>, writing: Writing, item: PendingCopy)
     }
     if (units.length + later.length === 0) yield* release(lane, item)
     else lane.pending.replace(item, [...units, ...later])
-    for (const unit of units) if (!(yield* retryUnit(lane, writing, unit))) return false
+    for (const [n, unit] of units.entries()) {
+      if (n > 0 && (yield* isOver(room))) return true
+      if (!(yield* retryUnit(lane, writing, unit))) return false
+    }
     return later.length === 0
   })
 
@@ -131,10 +148,11 @@ const offsetsOf = (item: Pending): ReadonlyArray<OffsetRange> =>
   item.kind === "copy" ? item.delivery.ranges : [...item.unit.accept, ...item.unit.gaps]
 
 /** All that one partition holds; true when anything of it moved. */
-const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: ReadonlyArray<Pending>) =>
+const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: ReadonlyArray<Pending>, room: Room) =>
   Effect.gen(function*() {
     let moved = false
     for (const item of items) {
+      if (moved && (yield* isOver(room))) break
       if (!lane.parts.source.owns(item.delivery)) {
         yield* release(lane, item)
         continue
@@ -143,7 +161,8 @@ const retryPartition = <E>(lane: LaneContext<E>, writing: Writing, items: Readon
         if (lane.ordered) break
         continue
       }
-      if (yield* item.kind === "copy" ? retryCopy(lane, writing, item) : retryUnit(lane, writing, item)) moved = true
+      const tried = item.kind === "copy" ? retryCopy(lane, writing, item, room) : retryUnit(lane, writing, item)
+      if (yield* tried) moved = true
       else if (lane.ordered) break
     }
     return moved
@@ -157,13 +176,16 @@ export const retryHeld = <E>(
     const now = yield* nowMs
     if (lane.pending.size === 0 || now < lane.retryAtMs) return
     let moved = false
+    let isMore = false
     lane.undecided = false
     lane.aborted = false
     for (const held of lane.pending.partitions()) {
       const items = yield* tryable(lane, held)
       if (items.length === 0) continue
-      if (yield* transact(lane, (writing) => retryPartition(lane, writing, items))) moved = true
+      const room: Room = { untilMs: (yield* nowMs) + TAKES_IN_MS, over: false }
+      if (yield* transact(lane, (writing) => retryPartition(lane, writing, items, room))) moved = true
+      if (room.over) isMore = true
     }
     lane.retryDelayMs = moved || lane.aborted ? RETRY_FLOOR_MS : Math.min(lane.retryDelayMs * 2, RETRY_CEILING_MS)
-    lane.retryAtMs = (yield* nowMs) + (lane.undecided ? UNDECIDED_RETRY_MS : lane.retryDelayMs)
+    lane.retryAtMs = (yield* nowMs) + (isMore ? 0 : lane.undecided ? UNDECIDED_RETRY_MS : lane.retryDelayMs)
   })

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber } from "effect"
+import { Clock, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { runLane } from "../../src/mirror/lane.ts"
 import type { Transform } from "../../src/mirror/transforms/transform.ts"
 import { BindingStopped } from "../../src/txn/binding.ts"
+import type { Outgoing } from "../../src/txn/produceRun.ts"
 import { HOUR_MS, withJumpingClock } from "../kit/jumpingClock.ts"
 import { delivery, rec, storedBatch } from "./batches.ts"
 import { makeWorld, type World } from "./fakes.ts"
@@ -55,6 +56,38 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
         "settle 0:accept 2:accept"
       ])
     }))
+
+  for (const mode of ["share", "consumer"] as const) {
+    it.effect(`what is held is tried again in transactions that end in time, however slow the target is, ${mode} mode`, () =>
+      Effect.gen(function*() {
+        const count = 40
+        const batches = Array.from({ length: count }, (_, n) => storedBatch([rec(n)]))
+        const world = makeWorld({ mode, deliveries: [[delivery([[0, count - 1]], batches)]] })
+        // A second for each batch, and a transaction that takes ten is timed out.
+        const { binding } = world.parts
+        const begin = Effect.gen(function*() {
+          const transaction = yield* binding.begin
+          const begun = yield* Clock.currentTimeMillis
+          return {
+            ...transaction,
+            produce: (outputs: ReadonlyArray<Outgoing>) =>
+              Effect.andThen(Effect.sleep(outputs.length * 1_000), transaction.produce(outputs)),
+            commit: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              now - begun < 10_000
+                ? transaction.commit
+                : Effect.succeed({ kind: "aborted" as const, reason: "timed out" }))
+          }
+        })
+        Object.assign(world.parts, { binding: { ...binding, begin } })
+        yield* run(world, 300)
+        const accepted = world.log.flatMap((line) =>
+          [...line.matchAll(/(\d+)(?:-(\d+))?:accept/g)].map(([, a, b]) => Number(b ?? a) - Number(a) + 1)
+        )
+        assert.strictEqual(accepted.reduce((sum, n) => sum + n, 0), count)
+        const order = world.log.filter((line) => line.startsWith("write")).slice(-count)
+        if (mode === "consumer") assert.deepStrictEqual(order, batches.map((_, n) => `write v${n}`))
+      }))
+  }
 
   it.effect("what is held is tried again though the wall clock is set back an hour", () =>
     withJumpingClock((jump) =>
