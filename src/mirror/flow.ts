@@ -10,7 +10,7 @@ import type { BindingStopped } from "../txn/binding.ts"
 import { doneEnd } from "../txn/ledger/positions.ts"
 import type { LedgerMemory } from "../txn/ledger/worker.ts"
 import type { WireError } from "../wire/errors.ts"
-import { makeControlLog } from "./control/controlLog.ts"
+import { type ControlLog, makeControlLog } from "./control/controlLog.ts"
 import { standingsOf } from "./control/groupSync.ts"
 import { type Leadership, makeLeadership } from "./control/leader.ts"
 import { runControlTasks } from "./controlTasks.ts"
@@ -73,6 +73,7 @@ interface Running {
   readonly rebind: Deferred.Deferred<GuaranteeChanged>
   readonly deliveryLimit: number
   readonly log: Log
+  readonly notes: ControlLog
   readonly gaps: GapWatch
   readonly truncations: TruncationWatch | null
   readonly openTransactions: ReturnType<typeof tellOpenTransactions>
@@ -218,6 +219,7 @@ const start = (config: ResolvedConfig, handle: FlowHandle) =>
       deliveryLimit,
       log,
       gaps,
+      notes,
       // A consumer group without a ledger goes by its own position, and meets what was cut by itself.
       truncations: flow.groupProtocol.value === "share" || chosen.candidate.name === "ledger"
         ? new TruncationWatch(clusters.source)
@@ -301,6 +303,7 @@ const openLedger = (running: Running): Effect.Effect<LedgerSide, WireError | Bin
     candidate: running.chosen.candidate,
     topics: () => running.topics.list,
     ownMembers: () => [...running.sources].flatMap((source) => source.member?.()?.memberId ?? []),
+    notes: running.notes,
     onRepaired: running.handle.metrics.recordsRepaired,
     log: running.log
   })

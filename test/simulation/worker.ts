@@ -218,6 +218,12 @@ export class Worker {
         fromEarliest: true,
         ownMembers: () => [],
         onLedgerLost: "fail",
+        notes: {
+          known: () => new Map(),
+          read: Effect.succeed(new Map()),
+          write: () => Effect.void,
+          problem: () => null
+        },
         intervalMs: REPAIR_MS,
         topics: () => [{ source: TOPIC, sourceId: "", target: TARGET_TOPIC, partitions: plan.partitions }],
         onRepaired: (records) => history.add(client, `has repaired ${records} record(s)`),

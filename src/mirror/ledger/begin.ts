@@ -14,6 +14,8 @@ import { takeOver } from "../../txn/takeOver.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import type { WireError } from "../../wire/errors.ts"
 import type { Log } from "../report.ts"
+import type { ControlLog } from "../control/controlLog.ts"
+import { assertGroupKnown, noteFirstGroup } from "./knownGroups.ts"
 import { groupFacts, groupMembers, type GroupFact, type GroupOptions, unknownIn } from "./groupFacts.ts"
 
 export interface LedgerBeginOptions extends GroupOptions {
@@ -24,6 +26,8 @@ export interface LedgerBeginOptions extends GroupOptions {
   readonly ownMembers: () => ReadonlyArray<string>
   /** on.ledger.lost */
   readonly onLedgerLost: "fail" | "adopt"
+  /** Where it is noted whose work the ledger knows. */
+  readonly notes: ControlLog
   readonly log: Log
 }
 
@@ -125,7 +129,8 @@ export const beginWithLedger = (
     if (yield* isEmpty(ledger)) {
       if (onLedgerLost === "fail") yield* assertNotLost(options)
       yield* first(options, producer)
-    }
+      yield* noteFirstGroup(options)
+    } else if (noteReader(ledger.readers).tail().away === null) yield* assertGroupKnown(options)
     let told: string | null = null
     const inForce = Effect.gen(function*() {
       const { away } = noteReader(ledger.readers).tail()

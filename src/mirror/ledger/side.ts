@@ -10,6 +10,7 @@ import { knownOf, startPosition } from "../../txn/ledger/positions.ts"
 import { noteReader } from "../../txn/ledger/regime.ts"
 import type { WorkerLedger } from "../../txn/ledger/worker.ts"
 import type { WireError } from "../../wire/errors.ts"
+import type { ControlLog } from "../control/controlLog.ts"
 import { reachableStarts } from "../control/logOffsets.ts"
 import { groupProgress, partitionName } from "../control/offsets.ts"
 import type { MirroredTopic } from "../control/topics.ts"
@@ -30,6 +31,7 @@ export interface LedgerSideOptions {
   /** Member ids of this process's lanes, where they are members of a share group. */
   readonly ownMembers: () => ReadonlyArray<string>
   readonly onRepaired: (records: number) => void
+  readonly notes: ControlLog
   readonly log: Log
 }
 
@@ -107,8 +109,8 @@ const untilPast = (options: LedgerSideOptions, ledger: WorkerLedger, goal: Reado
 
 const withLedger = (options: LedgerSideOptions, ledger: WorkerLedger) =>
   Effect.gen(function*() {
-    const { candidate, flow, log, onRepaired, ownMembers } = options
-    const begin = { ...groupOf(options), ledger, ownMembers, onLedgerLost: flow.onLedgerLost, log }
+    const { candidate, flow, log, notes, onRepaired, ownMembers } = options
+    const begin = { ...groupOf(options), ledger, ownMembers, onLedgerLost: flow.onLedgerLost, notes, log }
     const watching = watchLedger(candidate)
     if (flow.groupProtocol.value === "share") {
       const repairs = yield* makeFlowRepairs({
