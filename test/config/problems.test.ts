@@ -127,11 +127,6 @@ describe("a setting in the wrong place", () => {
       "clusters.x.auto.offset.reset is a setting of a flow: write auto.offset.reset there"
     ],
     [
-      "one of MirrorMaker 2 that is to come",
-      minimal({}, { "heartbeats.replication.enabled": true }),
-      "flows[0].heartbeats.replication.enabled is not supported yet"
-    ],
-    [
       "one of MirrorMaker 2 that has another name here",
       minimal({}, { "replication.policy.class": "x.Y" }),
       "flows[0].replication.policy.class is not a setting here; write replication.policy: default or identity"
