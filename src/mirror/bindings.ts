@@ -13,7 +13,8 @@ import type { Log } from "./report.ts"
 
 export interface BindingHooks {
   readonly onStall: (stall: Stall) => void
-  readonly onRecover: (topic: string, partition: number) => void
+  /** `taken`: it took what waited for it; false: nothing waits for it any more. */
+  readonly onRecover: (topic: string, partition: number, taken: boolean) => void
   readonly log: Log
   /** Tells this process's lanes from those of others that run the same flow: part of their transactional ids. */
   readonly instance: string

@@ -82,9 +82,10 @@ export const openGuarantee = (
         )
         log("warn", `${stall.topic}-${stall.partition} on "${flow.target}" takes nothing now: ${stall.reason}`)
       },
-      onRecover: (topic, partition) => {
+      onRecover: (topic, partition, taken) => {
         state.stall(`${topic}-${partition}`, null)
-        log("info", `${topic}-${partition} on "${flow.target}" takes records again`)
+        const now = taken ? "takes records again" : "is not waited for any more: the transaction has to be aborted"
+        log("info", `${topic}-${partition} on "${flow.target}" ${now}`)
       }
     })
     const { candidate } = choice

@@ -38,6 +38,13 @@ export class Partition {
       this.sequences.slots.every((slot) => slot.state !== "inFlight" && !slot.maybeWritten)
   }
 
+  /** Nothing waits for it any more; whether it takes something nobody knows. True when it stood still. */
+  givenUp(): boolean {
+    const stalled = this.stalledSince !== null
+    this.stalledSince = null
+    return stalled
+  }
+
   /** After a success. True when it stood still before. */
   recovered(): boolean {
     const stalled = this.stalledSince !== null

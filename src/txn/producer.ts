@@ -47,8 +47,8 @@ export interface ProducerOptions {
   readonly settings?: Partial<ProducerSettings>
   /** Called when a partition fails for the second time in a row, and with every later reason. */
   readonly onStall?: (stall: Stall) => void
-  /** Called when it moves again. */
-  readonly onRecover?: (topic: string, partition: number) => void
+  /** Called when it moves again (`taken`), and when nothing waits for it any more. */
+  readonly onRecover?: (topic: string, partition: number, taken: boolean) => void
 }
 
 /** A producer without transactions. Asks for its producer id with the first call, so it starts while the target is down. */
@@ -92,6 +92,14 @@ export const stallNotes = (options: Pick<ProducerOptions, "onStall" | "onRecover
   },
   onRecover: (p: Partition): void => {
     stalls.delete(p.key)
-    options.onRecover?.(p.topic, p.partition)
+    options.onRecover?.(p.topic, p.partition, true)
+  },
+  /** Nobody waits for any of these any more, be it that they would take something or not. */
+  giveUp: (partitions: Iterable<Partition>): void => {
+    for (const p of partitions) {
+      if (!p.givenUp()) continue
+      stalls.delete(p.key)
+      options.onRecover?.(p.topic, p.partition, false)
+    }
   }
 })

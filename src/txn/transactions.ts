@@ -161,6 +161,7 @@ class Transactions {
     }).pipe(Effect.onExit((exit) =>
       Effect.sync(() => {
         if (Exit.isSuccess(exit)) return
+        this.#note.giveUp(this.#partitions.all())
         this.#state.inDoubt()
         this.#state.fail("not everything was produced")
       })

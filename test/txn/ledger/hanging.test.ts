@@ -14,6 +14,7 @@ import { ledger } from "../../../src/txn/ledger/ledgerBinding.ts"
 import { ledgerTopicName } from "../../../src/txn/ledger/ledgerTopic.ts"
 import { decodeRecords, encodeBatch } from "../../../src/wire/batch/records.ts"
 import { endTxn } from "../../../src/wire/messages/endTxn.ts"
+import { produce } from "../../../src/wire/messages/produce.ts"
 
 /** Runs an effect while time passes by itself, in small steps. */
 const passing = <A, E, R>(effect: Effect.Effect<A, E, R>, stepMs = 50) =>
@@ -35,26 +36,29 @@ const batch = (value: string) => ({
   })
 })
 
-const make = Effect.gen(function*() {
-  const source = yield* makeEmbedded({ clusterId: "source-cluster-000" })
-  const target = yield* makeEmbedded({ clusterId: "target-cluster-000", seed: 2 })
-  target.createTopic(OUT)
-  const lines: Array<string> = []
-  const lane = Effect.gen(function*() {
-    const of = ledger({
-      source: yield* source.cluster("worker"),
-      target: yield* target.cluster("worker"),
-      flow: FLOW,
-      patienceMs: 10_000,
-      transactionalId: (name) => name,
-      log: (_level, line) => void lines.push(line)
+const make = (onStall = () => {}, onRecover: (topic: string, partition: number, taken: boolean) => void = () => {}) =>
+  Effect.gen(function*() {
+    const source = yield* makeEmbedded({ clusterId: "source-cluster-000" })
+    const target = yield* makeEmbedded({ clusterId: "target-cluster-000", seed: 2 })
+    target.createTopic(OUT)
+    const lines: Array<string> = []
+    const lane = Effect.gen(function*() {
+      const of = ledger({
+        source: yield* source.cluster("worker"),
+        target: yield* target.cluster("worker"),
+        flow: FLOW,
+        patienceMs: 10_000,
+        transactionalId: (name) => name,
+        onStall,
+        onRecover,
+        log: (_level, line) => void lines.push(line)
+      })
+      const binding = yield* passing(of.make({ name: "0" }))
+      yield* passing(binding.start)
+      return binding
     })
-    const binding = yield* passing(of.make({ name: "0" }))
-    yield* passing(binding.start)
-    return binding
+    return { target, lines, lane }
   })
-  return { target, lines, lane }
-})
 
 /** A transaction of one record, up to its end. */
 const write = (binding: Binding, offset: number) =>
@@ -108,7 +112,7 @@ const commit = (binding: Binding, offset: number) =>
 describe("a marker that was never written", () => {
   it.effect("of a transaction that was timed out: what it wrote does not come with the next one", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { lane, lines, target } = yield* make
+      const { lane, lines, target } = yield* make()
       const binding = yield* lane
       const transaction = yield* write(binding, 0)
       yield* losing(target, [OUT], timeOut(target))
@@ -121,7 +125,7 @@ describe("a marker that was never written", () => {
 
   it.effect("of a committed transaction: readers get its records, although nothing more is written", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { lane, target } = yield* make
+      const { lane, target } = yield* make()
       const binding = yield* lane
       assert.strictEqual(yield* losing(target, [OUT], commit(binding, 0)), "committed")
       assert.strictEqual(seen(target), "readers wait at 0")
@@ -131,7 +135,7 @@ describe("a marker that was never written", () => {
 
   it.effect("of a committed transaction: its records do not go with one that is aborted", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { lane, target } = yield* make
+      const { lane, target } = yield* make()
       const binding = yield* lane
       yield* losing(target, [OUT], commit(binding, 0))
       // A broker that goes and comes takes longer than this.
@@ -145,7 +149,7 @@ describe("a marker that was never written", () => {
   for (const committed of [true, false]) {
     it.effect(`is seen to by the process that comes next; the transaction was ${committed ? "committed" : "aborted"}`, () =>
       Effect.scoped(Effect.gen(function*() {
-        const { lane, target } = yield* make
+        const { lane, target } = yield* make()
         yield* Effect.scoped(Effect.gen(function*() {
           const binding = yield* lane
           if (committed) yield* losing(target, [OUT], commit(binding, 0))
@@ -166,7 +170,7 @@ describe("a marker that was never written", () => {
   for (const topics of [[LEDGER], [LEDGER, OUT]]) {
     it.effect(`in ${topics.join(" and ")}, of a commit without an answer: the coordinator is asked`, () =>
       Effect.scoped(Effect.gen(function*() {
-        const { lane, target } = yield* make
+        const { lane, target } = yield* make()
         const binding = yield* lane
         const lost = target.control(endTxn, () => ({ kind: "loseAnswer", then: "close" }))
         const outcome = yield* losing(target, topics, commit(binding, 0))
@@ -184,3 +188,23 @@ describe("a marker that was never written", () => {
       })))
   }
 })
+
+it.effect("a partition that stood still is nobody's trouble once the transaction over it has to be aborted", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const noted: Array<string> = []
+    const { lane, target } = yield* make(
+      () => void noted.push("stall"),
+      (_topic, _partition, taken) => void noted.push(taken ? "taken" : "given up")
+    )
+    const binding = yield* lane
+    const transaction = yield* passing(binding.begin)
+    yield* passing(transaction.produce([batch("v0")]))
+    let away = true
+    target.faults(({ apiKey }) => away && apiKey === produce.key ? { kind: "refuse" } : null)
+    const second = yield* Effect.forkChild(transaction.produce([batch("v1")]))
+    for (let n = 0; n < 400 && !noted.includes("stall"); n++) yield* TestClock.adjust(50)
+    yield* timeOut(target)
+    away = false
+    yield* passing(Fiber.join(second))
+    assert.deepStrictEqual([...new Set(noted)], ["stall", "given up"])
+  })))
