@@ -95,7 +95,15 @@ const verifyFlow = (
     if (wanted.length === 0) {
       return { ...head, equal: false, partitions: [], notes: [], problem: "no topic of the source matches" }
     }
-    const planned = yield* plan({ config, flow, clusters, topics: wanted, chain, options, onWait: (what) => passed.wait(what) })
+    const planned = yield* plan({
+      config,
+      flow,
+      clusters,
+      topics: wanted,
+      chain,
+      options,
+      onWait: (what) => passed.wait(what)
+    })
     const reading = (cluster: typeof source, committed: boolean, end: string) => ({
       cluster,
       committed,
