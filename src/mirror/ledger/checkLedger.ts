@@ -75,9 +75,7 @@ const awayWords = (parts: CheckLedgerParts, name: string, away: Away): Effect.Ef
     return `${said}. Until that is over nothing is repaired, and what they mirror may be doubled. What to do: ${who}`
   })
 
-export const checkLedger = (
-  parts: CheckLedgerParts
-): Effect.Effect<CheckedLedger, WireError | BindingStopped, Scope.Scope> =>
+const check = (parts: CheckLedgerParts): Effect.Effect<CheckedLedger, WireError | BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
     const { binding, flow, target } = parts
     const name = ledgerTopicName(flow.name)
@@ -95,4 +93,21 @@ export const checkLedger = (
         `the flow has a ledger from an earlier time, ${name}, and would run without it (${binding}), which is noted there: what was mirrored and is not acknowledged yet may be doubled`
       ]
     }
+  })
+
+const isForbidden = (error: WireError | BindingStopped): boolean =>
+  error._tag === "BrokerError" && error.class === "authorization"
+
+/**
+ * A flow that would run without a ledger needs no right on one, and none that can be read: what cannot be told of it is
+ * no problem then. What a flow with a ledger lacks is one.
+ */
+export const checkLedger = (
+  parts: CheckLedgerParts
+): Effect.Effect<CheckedLedger, WireError | BindingStopped, Scope.Scope> =>
+  Effect.catch(check(parts), (error) => {
+    if (parts.binding === "ledger") return Effect.fail(error)
+    if (isForbidden(error)) return Effect.succeed(NOTHING)
+    const words = `whether the flow has a ledger from an earlier time cannot be told: ${error.message}`
+    return Effect.succeed({ ...NOTHING, warnings: [words] })
   })
