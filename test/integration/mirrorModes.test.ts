@@ -87,12 +87,20 @@ describe("metrics of a flow that runs", () => {
   it("consumer: the partitions of all lanes and the time of commits; nothing of the other mode", async () => {
     const topic = await topicWith(200, 3)
     await running(flow(topic, "consumer", { "tasks.max": 2 }), async (mirror) => {
+      let [partitions, commits, mirrored] = [0, 0, 0]
       await until(async () => {
         const metrics = await mirror.metrics()
-        return valueOf(metrics, "onceover_partition_count") === 3 &&
-          valueOf(metrics, "onceover_offset_commit_seconds_count") > 0 &&
-          valueOf(metrics, "onceover_records_mirrored_total") === 200
-      }, { timeoutMs: 60_000, what: () => `3 partitions and a commit; ${mirror.output().slice(-2_000)}` })
+        partitions = valueOf(metrics, "onceover_partition_count")
+        commits = valueOf(metrics, "onceover_offset_commit_seconds_count")
+        mirrored = valueOf(metrics, "onceover_records_mirrored_total")
+        return partitions === 3 && commits > 0 && mirrored === 200
+      }, {
+        timeoutMs: 60_000,
+        what: () =>
+          `3 partitions (${partitions}), a commit (${commits}), 200 records (${mirrored}); ${
+            mirror.output().slice(-2_000)
+          }`
+      })
       const metrics = await mirror.metrics()
       const strangers = [...metrics.keys()].filter((name) =>
         /^onceover_(records_(acquired|acknowledged|released|rejected|redelivered|repaired)|acknowledge)/.test(name)

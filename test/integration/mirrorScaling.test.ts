@@ -253,6 +253,7 @@ describe("a consumer group", () => {
     const feed = await startFeed(source, target, { ...places(topic), partitions: 2 })
     await until(async () => await busyMembers(source, group) === 2, { what: "a partition for each of the two members" })
     await feed.more(1_000)
+    await working(first, "onceover_records_mirrored_total")
     await stopInOrder(first)
     assert.isAbove((await endOffsets(target, `east.${topic}`)).reduce((sum, end) => sum + end, 0), 0)
     const count = await feed.stop()

@@ -9,6 +9,7 @@
  *   await mirror.dispose()               // kills what still runs, removes the folder
  */
 import { type ChildProcess, spawn } from "node:child_process"
+import { createHash } from "node:crypto"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Bootstrap } from "./loader.ts"
@@ -226,12 +227,16 @@ export const runOnceover = async (
   }
 }
 
+/** Test files share clusters: flows of one name would share a ledger, a leader and notes. The same topics, the same name. */
+const nameOf = (flow: Config): string =>
+  `flow-${createHash("sha256").update(JSON.stringify(flow["topics"] ?? null)).digest("hex").slice(0, 10)}`
+
 /** A configuration of one flow between two test clusters, source alias "east", target alias "west". */
 export const mirrorConfig = (source: Bootstrap, target: Bootstrap, flow: Config, top: Config = {}): Config => ({
   clusters: {
     east: { "bootstrap.servers": source.bootstrap },
     west: { "bootstrap.servers": target.bootstrap }
   },
-  flows: [{ source: "east", target: "west", "refresh.topics.interval.seconds": 1, ...flow }],
+  flows: [{ name: nameOf(flow), source: "east", target: "west", "refresh.topics.interval.seconds": 1, ...flow }],
   ...top
 })
