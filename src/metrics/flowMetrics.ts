@@ -81,7 +81,7 @@ export interface FlowMetrics {
   readonly guarantee: (inForce: GuaranteeInForce) => void
   readonly partitionCount: (count: number) => void
   readonly offsetCommit: (seconds: number) => void
-  /** The partition is another member's now, or gone: its series vanish; the totals keep what it did. */
+  /** The partition is another member's now: its lag is theirs to tell. What was done here stays counted. */
   readonly forgetPartition: (topic: string, partition: number) => void
   /** No partition of the topic is ours any more. */
   readonly forgetTopic: (topic: string) => void
@@ -164,13 +164,10 @@ const makePlaces = (make: Maker) => {
     }
     return found
   }
-  const forgetPartition = (topic: string, partition: number): void => {
-    const found = partitions.get(topic)?.get(partition)
+  const forgetLag = (found: PartitionSeries | undefined): void => {
     if (found === undefined) return
-    make.drop(found.records)
-    make.drop(found.bytes)
     make.drop(found.lag)
-    partitions.get(topic)?.delete(partition)
+    found.lag = null
   }
   return {
     mirrored: (topic: string, partition: number, records: number, bytes: number): void => {
@@ -189,9 +186,14 @@ const makePlaces = (make: Maker) => {
       observeBatch(topicOf(topic).latency, oldest, newest, records),
     age: (topic: string, oldest: number, newest: number, records: number) =>
       observeBatch(topicOf(topic).age, oldest, newest, records),
-    forgetPartition,
+    // The counters stay: a member of this same process may be the next, and what is counted must not go back.
+    forgetPartition: (topic: string, partition: number): void => forgetLag(partitions.get(topic)?.get(partition)),
     forgetTopic: (topic: string): void => {
-      for (const partition of [...partitions.get(topic)?.keys() ?? []]) forgetPartition(topic, partition)
+      for (const found of partitions.get(topic)?.values() ?? []) {
+        make.drop(found.records)
+        make.drop(found.bytes)
+        forgetLag(found)
+      }
       partitions.delete(topic)
       make.drop(topics.get(topic)?.latency ?? null)
       make.drop(topics.get(topic)?.age ?? null)

@@ -14,8 +14,8 @@ export const metricsReference = (): string =>
 
 \`GET /metrics\` gives Prometheus text. Counters end in \`_total\` and start at 0 with the process; times are in seconds. The
 label \`topic\` is the target's name of a topic, as in MirrorMaker 2. An instrument that belongs to one mode (share or
-consumer group) is not registered for a flow of the other. Series of a partition vanish when the partition goes to another
-member.
+consumer group) is not registered for a flow of the other. A partition that goes to
+another member loses its lag here; its counters stay.
 
 Latency and age: a batch counts with all its records, half at the time of its oldest record and half at the time of its
 newest. Counts are exact, quantiles are right to within one batch. Acknowledge times count once for each record.
