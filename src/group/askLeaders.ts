@@ -13,10 +13,6 @@ import { SourceRecordError } from "./errors.ts"
 import { backOff, type PartitionState, stop } from "./partition.ts"
 import { fail, isCurrent, type Shared } from "./shared.ts"
 
-/** Timestamps of ListOffsets: the log's first offset, and its end. */
-export const EARLIEST = -2
-export const LATEST = -1
-
 export type States = ReadonlyArray<PartitionState>
 
 const passes = (error: WireError): boolean => {
@@ -68,28 +64,13 @@ export const onPartitionCode = (
   }
 }
 
-export const byLeader = (states: States): ReadonlyArray<readonly [number, Array<PartitionState>]> => {
-  const groups = new Map<number, Array<PartitionState>>()
-  for (const state of states) {
-    const group = groups.get(state.leader)
-    if (group === undefined) groups.set(state.leader, [state])
-    else group.push(state)
-  }
-  return [...groups]
-}
+export const byLeader = (states: States): ReadonlyMap<number, States> => Map.groupBy(states, ({ leader }) => leader)
 
 export const byTopic = <A>(
   states: States,
   part: (state: PartitionState) => A
-): ReadonlyArray<{ readonly name: string; readonly parts: ReadonlyArray<A> }> => {
-  const topics = new Map<string, Array<A>>()
-  for (const state of states) {
-    const parts = topics.get(state.topic)
-    if (parts === undefined) topics.set(state.topic, [part(state)])
-    else parts.push(part(state))
-  }
-  return [...topics].map(([name, parts]) => ({ name, parts }))
-}
+): ReadonlyArray<{ readonly name: string; readonly parts: ReadonlyArray<A> }> =>
+  [...Map.groupBy(states, ({ topic }) => topic)].map(([name, group]) => ({ name, parts: group.map(part) }))
 
 export interface Listed {
   readonly offset: number

@@ -1,8 +1,9 @@
 /** Whether a position still stands: after a change of leaders (KIP-320), and when a broker has refused it as out of range. */
 import { Effect } from "effect"
 import { offsetForLeaderEpoch } from "../wire/messages/offsetForLeaderEpoch.ts"
+import { EARLIEST, LATEST } from "../wire/messages/listOffsets.ts"
 import { nowMs } from "../wire/retry.ts"
-import { about, byLeader, byTopic, EARLIEST, LATEST, list, onPartitionCode, type States } from "./askLeaders.ts"
+import { about, byLeader, byTopic, list, onPartitionCode, type States } from "./askLeaders.ts"
 import { judgeEpoch, judgeOutOfRange, makeGap } from "./gap.ts"
 import { moveTo, recovered } from "./partition.ts"
 import { isCurrent, passGap, type Shared } from "./shared.ts"

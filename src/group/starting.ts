@@ -1,7 +1,8 @@
 /** Where the partitions of an assignment begin. */
 import { Clock, Effect } from "effect"
+import { EARLIEST, LATEST } from "../wire/messages/listOffsets.ts"
 import { nowMs } from "../wire/retry.ts"
-import { EARLIEST, LATEST, list, type Listed, type States } from "./askLeaders.ts"
+import { list, type Listed, type States } from "./askLeaders.ts"
 import { parseCommitMetadata } from "./commitMetadata.ts"
 import { type MembershipError, PositionError } from "./errors.ts"
 import type { CommittedPosition, Membership } from "./membership.ts"

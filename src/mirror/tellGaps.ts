@@ -16,22 +16,18 @@ export interface GapListener {
   readonly gap: Deferred.Deferred<string>
 }
 
-/** A gap is counted and said. Under on.source.gap fail it ends the flow, unless nobody can tell that it is one. */
-export const tellGap = (running: GapListener, gap: SourceGap): void => {
-  const { flow, metrics } = running.handle
-  const stops = flow.onSourceGap === "fail" && gap.atLeast > 0
-  const words = gapSentence(gap)
-  metrics.sourceGap(gap.atMost)
-  running.log(stops ? "error" : "warn", words)
-  if (stops) Deferred.doneUnsafe(running.gap, Effect.succeed(`${words} (on.source.gap is fail)`))
+/** `isSure`: it is a loss for certain. Under on.source.gap fail only such a one ends the flow. */
+const tell = ({ gap, handle, log }: GapListener, words: string, records: number, isSure: boolean): void => {
+  const stops = handle.flow.onSourceGap === "fail" && isSure
+  handle.metrics.sourceGap(records)
+  log(stops ? "error" : "warn", words)
+  if (stops) Deferred.doneUnsafe(gap, Effect.succeed(`${words} (on.source.gap is fail)`))
 }
 
+/** A gap is counted and said. Under on.source.gap fail it ends the flow, unless nobody can tell that it is one. */
+export const tellGap = (running: GapListener, gap: SourceGap): void =>
+  tell(running, gapSentence(gap), gap.atMost, gap.atLeast > 0)
+
 /** Under on.source.gap fail it ends the flow: what comes at those offsets would be left out. */
-export const tellTruncation = (running: GapListener, cut: Truncation): void => {
-  const { flow, metrics } = running.handle
-  const stops = flow.onSourceGap === "fail"
-  const words = truncationSentence(cut)
-  metrics.sourceGap(cut.before - cut.at)
-  running.log(stops ? "error" : "warn", words)
-  if (stops) Deferred.doneUnsafe(running.gap, Effect.succeed(`${words} (on.source.gap is fail)`))
-}
+export const tellTruncation = (running: GapListener, cut: Truncation): void =>
+  tell(running, truncationSentence(cut), cut.before - cut.at, true)

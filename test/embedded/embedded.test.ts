@@ -1,7 +1,6 @@
 /** The cluster in this process under our own producer and share consumer, on virtual time. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect } from "effect"
 import { makeEmbedded } from "../../src/embedded/embedded.ts"
 import { makeShareConsumer } from "../../src/share/consumer.ts"
 import { makeTransactionalProducer } from "../../src/txn/transactions.ts"
@@ -10,20 +9,13 @@ import { splitBatches } from "../../src/wire/batch/recordBatch.ts"
 import { endTxn } from "../../src/wire/messages/endTxn.ts"
 import { fetch } from "../../src/wire/messages/fetch.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
+import { passing } from "../kit/passing.ts"
 
 const batch = (...values: ReadonlyArray<string>) =>
   encodeBatch(
     values.map((value, offset) => ({ offset, timestamp: 1n, key: null, value: Buffer.from(value), headers: [] })),
     { codec: "none" }
   )
-
-/** Runs an effect while time passes by itself, in small steps. */
-const passing = <A, E>(effect: Effect.Effect<A, E>, stepMs = 50) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    for (let i = 0; i < 20_000 && fiber.pollUnsafe() === undefined; i++) yield* TestClock.adjust(stepMs)
-    return yield* Fiber.join(fiber)
-  })
 
 const readAll = (cluster: Cluster, topic: string, isolationLevel: number) =>
   Effect.gen(function*() {

@@ -4,7 +4,7 @@
  * and the shortest steps that fail.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { type GroupConsumer, makeGroupConsumer } from "../../src/group/groupConsumer.ts"
@@ -13,6 +13,7 @@ import type { Fetched } from "../../src/group/shared.ts"
 import { decodeRecords } from "../../src/wire/batch/records.ts"
 import { FakeCluster } from "./fakeCluster.ts"
 import { FakeMembership } from "./fakeMembership.ts"
+import { passing } from "../kit/passing.ts"
 
 const PARTITIONS = 3
 const partition = fc.nat(PARTITIONS - 1)
@@ -148,13 +149,6 @@ class Judge {
   }
 }
 
-const whileTimePasses = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("20 millis")
-    return yield* Fiber.join(fiber)
-  })
-
 const act = (judge: Judge, consumer: GroupConsumer, one: Step): Effect.Effect<void, unknown> => {
   const { cluster, group } = judge
   switch (one.kind) {
@@ -186,7 +180,7 @@ const act = (judge: Judge, consumer: GroupConsumer, one: Step): Effect.Effect<vo
       if (!judge.owned.delete(one.partition)) return Effect.void
       judge.paused.delete(one.partition)
       // The last commit may be tried once more after a moment: the clock goes on until the group has its answer.
-      return whileTimePasses(group[one.kind]({ topic: "t", partition: one.partition }))
+      return passing(group[one.kind]({ topic: "t", partition: one.partition }), 20)
     case "assign":
       if (judge.owned.has(one.partition)) return Effect.void
       judge.owned.add(one.partition)

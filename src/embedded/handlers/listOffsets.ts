@@ -1,5 +1,5 @@
 /** ListOffsets and OffsetForLeaderEpoch: where a log begins, ends, and was at some time or epoch. */
-import { listOffsets } from "../../wire/messages/listOffsets.ts"
+import { EARLIEST, LATEST, listOffsets } from "../../wire/messages/listOffsets.ts"
 import { offsetForLeaderEpoch } from "../../wire/messages/offsetForLeaderEpoch.ts"
 import { code } from "../model/codes.ts"
 import { endOfEpoch, firstAtTime, type Found, lastStableOffset, latestTimestamp } from "../model/partitionLog.ts"
@@ -7,8 +7,6 @@ import type { Partition } from "../model/state.ts"
 import { epochError, ledPartition } from "../model/topics.ts"
 import { handler } from "./handler.ts"
 
-const LATEST = -1
-const EARLIEST = -2
 const MAX_TIMESTAMP = -3
 const EARLIEST_LOCAL = -4
 

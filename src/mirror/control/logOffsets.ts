@@ -8,7 +8,7 @@
 import { Effect } from "effect"
 import type { Cluster, TopicMetadata } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
-import { listOffsets } from "../../wire/messages/listOffsets.ts"
+import { EARLIEST, LATEST, listOffsets } from "../../wire/messages/listOffsets.ts"
 import { partitionName, type TopicPartition } from "./offsets.ts"
 import type { MirroredTopic } from "./topics.ts"
 
@@ -26,8 +26,6 @@ interface Question {
   readonly committed: boolean
 }
 
-const EARLIEST = -2
-const LATEST = -1
 const UNKNOWN_TOPIC_OR_PARTITION = 3
 const LEADER_NOT_AVAILABLE = 5
 
@@ -52,12 +50,9 @@ const askLeader = (cluster: Cluster, id: number, of: ReadonlyArray<TopicPartitio
     cluster.request({ kind: "broker", id }, listOffsets, {
       replicaId: -1,
       isolationLevel: question.committed ? 1 : 0,
-      topics: namesOf(of).map((name) => ({
+      topics: [...Map.groupBy(of, ({ topic }) => topic)].map(([name, partitions]) => ({
         name,
-        partitions: of.filter((at) => at.topic === name).map((at) => ({
-          partitionIndex: at.partition,
-          timestamp: question.timestamp
-        }))
+        partitions: partitions.map(({ partition }) => ({ partitionIndex: partition, timestamp: question.timestamp }))
       }))
     }),
     (answer) => answer.topics.flatMap(({ name, partitions }) => partitions.map((part) => ({ ...part, topic: name })))
@@ -74,13 +69,12 @@ const askOnce = (
     const found = new Map<string, number>()
     const epochs = new Map<string, number>()
     const missing = new Map<string, WireError>()
-    const byLeader = new Map<number, Array<TopicPartition>>()
-    for (const at of partitions) {
-      const topic = topics.get(at.topic)
-      const leader = topic?.partitions[at.partition]?.leader ?? -1
-      if (leader < 0) missing.set(partitionName(at.topic, at.partition), noLeader(at, topic))
-      else byLeader.set(leader, [...byLeader.get(leader) ?? [], at])
+    const leaderOf = (at: TopicPartition) => topics.get(at.topic)?.partitions[at.partition]?.leader ?? -1
+    const byLeader = Map.groupBy(partitions, (at) => Math.max(-1, leaderOf(at)))
+    for (const at of byLeader.get(-1) ?? []) {
+      missing.set(partitionName(at.topic, at.partition), noLeader(at, topics.get(at.topic)))
     }
+    byLeader.delete(-1)
     yield* Effect.forEach(byLeader, ([leader, of]) =>
       Effect.gen(function*() {
         const answer = yield* Effect.result(askLeader(cluster, leader, of, question))

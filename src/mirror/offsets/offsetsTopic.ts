@@ -19,7 +19,7 @@ import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { deleteRecords } from "../../wire/messages/deleteRecords.ts"
 import { fetch } from "../../wire/messages/fetch.ts"
-import { listOffsets } from "../../wire/messages/listOffsets.ts"
+import { EARLIEST, LATEST, listOffsets } from "../../wire/messages/listOffsets.ts"
 import { nowMs } from "../../wire/retry.ts"
 import { ensureSmallTopic, findTopic } from "../control/smallTopic.ts"
 import { noteBatch } from "./laneNotes.ts"
@@ -31,8 +31,6 @@ const REPLICAS = 3
 
 export const offsetsTopicName = (flow: string): string => flowTopicName("__onceover_offsets_", flow)
 
-const EARLIEST = -2
-const LATEST = -1
 const OFFSET_OUT_OF_RANGE = 1
 const READ_COMMITTED = 1
 const MAX_WAIT_MS = 100

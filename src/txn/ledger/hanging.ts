@@ -41,11 +41,11 @@ export interface Looked {
 /** Of a question; whoever does not answer in it is asked again later. */
 const TIMEOUT_MS = 3_000
 
-const byTopic = (partitions: ReadonlyArray<TopicPartition>) => {
-  const topics = new Map<string, Array<number>>()
-  for (const { partition, topic } of partitions) topics.set(topic, [...topics.get(topic) ?? [], partition])
-  return [...topics].map(([name, partitionIndexes]) => ({ name, partitionIndexes }))
-}
+const byTopic = (partitions: ReadonlyArray<TopicPartition>) =>
+  [...Map.groupBy(partitions, ({ topic }) => topic)].map(([name, list]) => ({
+    name,
+    partitionIndexes: list.map(({ partition }) => partition)
+  }))
 
 const same = (a: TopicPartition, b: TopicPartition): boolean => a.topic === b.topic && a.partition === b.partition
 

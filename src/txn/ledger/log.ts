@@ -13,7 +13,7 @@ import type { Cluster, Destination } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { deleteRecords } from "../../wire/messages/deleteRecords.ts"
 import { fetch } from "../../wire/messages/fetch.ts"
-import { listOffsets } from "../../wire/messages/listOffsets.ts"
+import { EARLIEST, LATEST, listOffsets } from "../../wire/messages/listOffsets.ts"
 
 export type Read =
   | { readonly kind: "batches"; readonly batches: ReadonlyArray<BatchView>; readonly lastStable: number }
@@ -59,8 +59,6 @@ export interface ClusterLogOptions {
   readonly purpose: string
 }
 
-const EARLIEST = -2
-const LATEST = -1
 const OFFSET_OUT_OF_RANGE = 1
 const UNKNOWN_TOPIC_OR_PARTITION = 3
 const UNKNOWN_TOPIC_ID = 100

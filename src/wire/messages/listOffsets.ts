@@ -7,6 +7,10 @@
  */
 import { arr, defineApi, int16, int32, int64, int8, str } from "../schema.ts"
 
+/** Timestamps that ask for the log's first offset, and for its end. */
+export const EARLIEST = -2
+export const LATEST = -1
+
 export const listOffsets = defineApi({
   key: 2,
   name: "ListOffsets",

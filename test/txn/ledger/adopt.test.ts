@@ -1,21 +1,16 @@
 /** What a new ledger takes over from the group, on the cluster in this process. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect } from "effect"
 import { makeEmbedded } from "../../../src/embedded/embedded.ts"
 import { adoptProgress } from "../../../src/txn/ledger/adopt.ts"
 import { knownOf } from "../../../src/txn/ledger/positions.ts"
 import type { DecidedAt } from "../../../src/txn/ledger/regime.ts"
 import { openWorker } from "../../../src/txn/ledger/worker.ts"
 import { makeProducer } from "../../../src/txn/producer.ts"
+import { passing } from "../../kit/passing.ts"
 
-/** Runs an effect while time passes by itself, in small steps. */
-const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    for (let i = 0; i < 2_000 && fiber.pollUnsafe() === undefined; i++) yield* TestClock.adjust(50)
-    return yield* Fiber.join(fiber)
-  })
+/** A hundred seconds at most. */
+const soon = <A, E, R>(effect: Effect.Effect<A, E, R>) => passing(effect, 50, 2_000)
 
 const at = (below: number): DecidedAt => ({
   topic: "orders",
@@ -44,7 +39,7 @@ const starts = (partitions: number, ...progress: ReadonlyArray<ReadonlyArray<Dec
         const { done } = yield* knownOf(worker, at(0))
         found.push([adopted, done.map(({ first, last }) => `${first}-${last}`)])
       })
-      yield* passing(Effect.scoped(start))
+      yield* soon(Effect.scoped(start))
     }
     return found
   }))

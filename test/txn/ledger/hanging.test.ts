@@ -15,14 +15,7 @@ import { ledgerTopicName } from "../../../src/txn/ledger/ledgerTopic.ts"
 import { decodeRecords, encodeBatch } from "../../../src/wire/batch/records.ts"
 import { endTxn } from "../../../src/wire/messages/endTxn.ts"
 import { produce } from "../../../src/wire/messages/produce.ts"
-
-/** Runs an effect while time passes by itself, in small steps. */
-const passing = <A, E, R>(effect: Effect.Effect<A, E, R>, stepMs = 50) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    for (let i = 0; i < 20_000 && fiber.pollUnsafe() === undefined; i++) yield* TestClock.adjust(stepMs)
-    return yield* Fiber.join(fiber)
-  })
+import { passing } from "../../kit/passing.ts"
 
 const FLOW = "f"
 const OUT = "east.orders"

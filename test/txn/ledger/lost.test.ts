@@ -1,6 +1,6 @@
 /** A ledger topic that is not the one that was verified, on the cluster in this process. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { type Embedded, makeEmbedded } from "../../../src/embedded/embedded.ts"
 import type { BindingStopped } from "../../../src/txn/binding.ts"
@@ -9,14 +9,7 @@ import { ledgerTopicName } from "../../../src/txn/ledger/ledgerTopic.ts"
 import type { LedgerMemory } from "../../../src/txn/ledger/worker.ts"
 import { createTopics } from "../../../src/wire/messages/createTopics.ts"
 import { deleteTopics } from "../../../src/wire/messages/deleteTopics.ts"
-
-/** Runs an effect while time passes by itself, in small steps. */
-const passing = <A, E, R>(effect: Effect.Effect<A, E, R>, stepMs = 50) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    for (let i = 0; i < 20_000 && fiber.pollUnsafe() === undefined; i++) yield* TestClock.adjust(stepMs)
-    return yield* Fiber.join(fiber)
-  })
+import { passing } from "../../kit/passing.ts"
 
 const FLOW = "f"
 const TOPIC = ledgerTopicName(FLOW)

@@ -1,7 +1,6 @@
 /** R13: times without the ledger, as one tail reads them, and their end on a cluster in this process. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect } from "effect"
 import { makeEmbedded } from "../../../src/embedded/embedded.ts"
 import type { LedgerEntry, Slot } from "../../../src/txn/ledger/entry.ts"
 import { knownOf } from "../../../src/txn/ledger/positions.ts"
@@ -10,6 +9,7 @@ import { LedgerTail } from "../../../src/txn/ledger/tail.ts"
 import { openWorker } from "../../../src/txn/ledger/worker.ts"
 import { makeProducer } from "../../../src/txn/producer.ts"
 import { format } from "../../../src/wire/ranges.ts"
+import { passing } from "../../kit/passing.ts"
 
 const TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"
 const SOURCE = "source-cluster-000"
@@ -64,13 +64,8 @@ describe("a tail", () => {
   })
 })
 
-/** Runs an effect while time passes by itself, in small steps. */
-const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    for (let i = 0; i < 2_000 && fiber.pollUnsafe() === undefined; i++) yield* TestClock.adjust(50)
-    return yield* Fiber.join(fiber)
-  })
+/** A hundred seconds at most. */
+const soon = <A, E, R>(effect: Effect.Effect<A, E, R>) => passing(effect, 50, 2_000)
 
 const world = Effect.gen(function*() {
   const source = yield* makeEmbedded({ clusterId: SOURCE })
@@ -93,19 +88,19 @@ const world = Effect.gen(function*() {
 describe("coming back", () => {
   it.effect("what was decided since is done, and what was before stays to be repaired", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { done, ledger, producer, write } = yield* passing(world)
-      yield* passing(write(away(9)))
+      const { done, ledger, producer, write } = yield* soon(world)
+      yield* soon(write(away(9)))
       const members = Effect.succeed([])
       const parts = { ledger, producer, members, own: () => [], decided: Effect.succeed(decided(29)) }
-      assert.deepStrictEqual(yield* passing(comeBack(parts)), { kind: "back", adopted: 20, since: "at-least-once" })
-      assert.strictEqual(yield* passing(done), "10-29")
-      assert.deepStrictEqual(yield* passing(comeBack(parts)), { kind: "back", adopted: 0, since: null })
+      assert.deepStrictEqual(yield* soon(comeBack(parts)), { kind: "back", adopted: 20, since: "at-least-once" })
+      assert.strictEqual(yield* soon(done), "10-29")
+      assert.deepStrictEqual(yield* soon(comeBack(parts)), { kind: "back", adopted: 0, since: null })
     })))
 
   it.effect("waits for members that have not said that they work by the ledger", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { done, ledger, producer, write } = yield* passing(world)
-      yield* passing(write(away(9)))
+      const { done, ledger, producer, write } = yield* soon(world)
+      yield* soon(write(away(9)))
       const group = ["mine", "other"]
       const parts = {
         ledger,
@@ -114,16 +109,16 @@ describe("coming back", () => {
         own: () => ["mine"],
         decided: Effect.succeed(decided(29))
       }
-      assert.strictEqual((yield* passing(comeBack(parts))).kind, "away")
-      assert.strictEqual(yield* passing(done), "")
-      yield* passing(write({ kind: "member", id: "other" }))
-      assert.strictEqual((yield* passing(comeBack(parts))).kind, "back")
+      assert.strictEqual((yield* soon(comeBack(parts))).kind, "away")
+      assert.strictEqual(yield* soon(done), "")
+      yield* soon(write({ kind: "member", id: "other" }))
+      assert.strictEqual((yield* soon(comeBack(parts))).kind, "back")
     })))
 
   it.effect("is none when somebody begins without the ledger while the group is asked", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { done, ledger, producer, write } = yield* passing(world)
-      yield* passing(write(away(9)))
+      const { done, ledger, producer, write } = yield* soon(world)
+      yield* soon(write(away(9)))
       const parts = {
         ledger,
         producer,
@@ -131,7 +126,7 @@ describe("coming back", () => {
         own: () => [],
         decided: Effect.as(write(away(19)), decided(29))
       }
-      assert.strictEqual((yield* passing(comeBack(parts))).kind, "away")
-      assert.strictEqual(yield* passing(done), "")
+      assert.strictEqual((yield* soon(comeBack(parts))).kind, "away")
+      assert.strictEqual(yield* soon(done), "")
     })))
 })
