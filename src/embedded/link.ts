@@ -7,6 +7,7 @@
 import { Effect, Scope } from "effect"
 import type { BrokerPool, LinkPort, Ready } from "../wire/brokerPool.ts"
 import type { RawRequest } from "../wire/connection.ts"
+import type { ProtocolError } from "../wire/bytes.ts"
 import { guarded } from "../wire/connection.ts"
 import { ConnectionError, type WireError } from "../wire/errors.ts"
 import type { Offers } from "../wire/offers.ts"
@@ -24,6 +25,8 @@ export interface LinkDriver {
   readonly nowMs: () => number
   /** Something may be due earlier than before. */
   readonly schedule: () => void
+  /** A request that cannot be written: a mistake of the sender's, which it may well get over without a word. */
+  readonly onMistake?: (mistake: ProtocolError) => void
 }
 export interface Driver extends LinkDriver {
   readonly engine: Engine
@@ -59,6 +62,7 @@ class EmbeddedLink implements LinkPort {
     timeoutMs: number
   ): Effect.Effect<Decoded<Res>, WireError> {
     return guarded(() => api.request.encode(version, value)).pipe(
+      Effect.tapError((mistake) => Effect.sync(() => this.#driver.onMistake?.(mistake))),
       Effect.flatMap((body) =>
         this.sendRaw({ key: api.key, name: api.name, version, flexible: version >= api.flexibleFrom, body, timeoutMs })
       ),

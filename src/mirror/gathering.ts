@@ -33,7 +33,7 @@ export const cutOf = (
 ): Effect.Effect<Cut, SettingsError> =>
   Effect.map(parseProducerSettings(target), ({ transactionTimeoutMs }) => ({
     maxRecords: flow.transactionMaxRecords,
-    maxBytes: Math.min(flow.transactionMaxBytes, maxInFlightBytes / tasksMax / 2),
+    maxBytes: Math.min(flow.transactionMaxBytes, Math.floor(maxInFlightBytes / tasksMax / 2)),
     maxLatencyMs: Math.min(flow.transactionMaxLatencyMs, transactionTimeoutMs / 3)
   }))
 
@@ -76,7 +76,7 @@ export class Gathering {
     this.#endedAtMs = nowMs
   }
 
-  /** How long to wait for more, 0: take what is there; null: commit now. */
+  /** How long to wait for more, whole milliseconds, 0: take what is there; null: commit now. */
   waitMs(nowMs: number): number | null {
     const cut = this.#cut
     if (cut === null || this.#records >= cut.maxRecords || this.#bytes >= cut.maxBytes) return null
@@ -87,6 +87,6 @@ export class Gathering {
     )
     if (nowMs >= untilMs) return null
     const large = this.#records >= LARGE_RECORDS || this.#bytes >= LARGE_BYTES
-    return large ? 0 : Math.min(untilMs - nowMs, LONGEST_WAIT_MS)
+    return large ? 0 : Math.min(Math.ceil(untilMs - nowMs), LONGEST_WAIT_MS)
   }
 }

@@ -123,7 +123,8 @@ const sendFetch = Effect.fnUntraced(
       named.set(key, { topicId: hold.topicId, partition: hold.partition, units })
     }
     const longest = link.book.isEmpty && acks.size === 0 ? core.options.fetchMaxWaitMs : core.options.fetchMaxWaitHeldMs
-    const maxWaitMs = Math.min(demand.maxWaitMs, longest)
+    // The wire takes whole milliseconds.
+    const maxWaitMs = Math.ceil(Math.min(demand.maxWaitMs, longest))
     const requestedAtMs = yield* nowMs
     const answer = yield* Effect.result(core.cluster.request({ kind: "broker", id: link.broker }, shareFetch, {
       groupId: core.groupId,

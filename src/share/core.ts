@@ -70,6 +70,7 @@ export interface ShareOptions {
 }
 
 export interface Demand {
+  /** 0 or more, part of one counts as one. */
   readonly maxWaitMs: number
   readonly maxBytes: number
   readonly maxRecords: number

@@ -51,6 +51,11 @@ describe("a large transaction", () => {
     assert.isNull(open(10, 1, 1_000_000).waitMs(20))
   })
 
+  it("waits for whole milliseconds, as requests can: a clock has parts of them", () => {
+    assert.strictEqual(open(10.25).waitMs(95.8), 5)
+    assert.strictEqual(open(10.25).waitMs(99.999), 1)
+  })
+
   it("leaves nothing of its size to the next one", () => {
     const gathering = open(10, 1_000, 1_000_000, 1)
     gathering.end(20)

@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import type { Cluster, Destination, TopicMetadata } from "../../src/wire/cluster.ts"
 import { ConnectionError, UnsupportedError, type WireError } from "../../src/wire/errors.ts"
 import { nowMs } from "../../src/wire/retry.ts"
+import type { ApiHead } from "../../src/wire/schema.ts"
 
 export const TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 export const TOPIC = "orders"
@@ -333,11 +334,13 @@ export class FakeShareCluster {
     })
     const request = (
       to: Destination,
-      api: { readonly key: number },
+      api: ApiHead & { readonly request: { readonly encode: (version: number, value: never) => unknown } },
       value: unknown,
       options?: { readonly purpose?: string }
     ): Effect.Effect<unknown, WireError> =>
       Effect.suspend(() => {
+        // As a connection does: what cannot be written ends the test.
+        api.request.encode(api.versions.max, value as never)
         switch (api.key) {
           case 76:
             return Effect.succeed(this.#heartbeat(value as never))

@@ -107,6 +107,17 @@ describe("membership", () => {
       assert.match((yield* Effect.flip(consumer.poll(LIMITS))).message, /may not READ/)
     })))
 
+  it.effect("asks a broker for whole milliseconds, whatever is left of a wait", () =>
+    Effect.gen(function*() {
+      const { events, fake, make } = given([])
+      const consumer = yield* make
+      fake.partitions.forEach((partition) => partition.log.length = 0)
+      const waiting = yield* Effect.forkChild(consumer.poll({ ...LIMITS, maxWaitMs: 9.25 }))
+      yield* TestClock.adjust(1_000)
+      assert.deepStrictEqual(yield* Fiber.join(waiting), [])
+      assert.deepStrictEqual(events.filter(({ kind }) => kind === "sessionLost"), [])
+    }))
+
   it.effect("leaves when its scope closes", () =>
     Effect.gen(function*() {
       const { fake, make } = given([])

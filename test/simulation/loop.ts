@@ -131,7 +131,8 @@ export class Loop {
 
   /** The clock of one process. */
   clock(gate: Gate): Clock.Clock {
-    const nanos = () => BigInt(Math.round(this.#nowMs * 1_000)) * 1_000n
+    // Between the milliseconds, as a real one is: what is computed from it is no whole number of milliseconds.
+    const nanos = () => BigInt(this.#nowMs) * 1_000_000n + BigInt((this.#nowMs * 617) % 1_000) * 1_000n
     return {
       currentTimeMillisUnsafe: () => this.#nowMs,
       currentTimeMillis: Effect.sync(() => this.#nowMs),

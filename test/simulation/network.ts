@@ -87,12 +87,13 @@ export const faultsOf = (options: FaultOptions): FaultHook => (passing) => {
   return waitOf(dice, rates.latencyMs)
 }
 
-/** A client whose answers wait while its process is stopped. */
+/** A client whose answers wait while its process is stopped. `onMistake`: it has made a request that cannot be written. */
 export const clientOf = (
   embedded: Embedded,
   name: string,
   gate: Gate,
-  settings: ClientSettings
+  settings: ClientSettings,
+  onMistake: (mistake: unknown) => void = () => {}
 ): Effect.Effect<Cluster, SettingsError, Scope.Scope> =>
   Effect.gen(function*() {
     const { engine, nowMs, schedule } = embedded.driver
@@ -109,7 +110,8 @@ export const clientOf = (
           engine.send(connection, { ...sent, reply: (reply) => gate.pass(() => sent.reply(reply)) }, now)
       },
       nowMs,
-      schedule
+      schedule,
+      onMistake
     }
     const addresses = [...engine.state.brokers.values()].map((broker) => `${broker.host}:${broker.port}`)
     const config = yield* parseClientConfig({

@@ -154,8 +154,9 @@ export class Worker {
 
   #run(client: string, gate: Gate) {
     return Effect.gen({ self: this }, function*() {
-      const source = yield* clientOf(this.#parts.source, client, gate, CLIENT_SETTINGS)
-      const target = yield* clientOf(this.#parts.target, client, gate, CLIENT_SETTINGS)
+      const { onDefect, source: from, target: to } = this.#parts
+      const source = yield* clientOf(from, client, gate, CLIENT_SETTINGS, onDefect)
+      const target = yield* clientOf(to, client, gate, CLIENT_SETTINGS, onDefect)
       const candidate = this.#candidate(client, source, target)
       const repairs = this.#parts.plan.deliveryLimit === null
         ? null
