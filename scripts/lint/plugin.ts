@@ -11,19 +11,19 @@ import { dirname, relative, resolve, sep } from "node:path"
 const projectRoot = resolve(import.meta.dirname, "../..")
 
 /** Folder of src -> folders it may import from. Itself and the files directly in src are always allowed. */
-const below: Readonly<Record<string, ReadonlyArray<string>>> = {
+const below: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   // The library's entry, which nothing in src imports.
-  "": ["config", "mirror", "metrics"],
-  cli: ["config", "mirror", "metrics", "wire"],
-  mirror: ["config", "metrics", "txn", "share", "group", "wire"],
-  config: ["wire"],
-  metrics: ["wire"],
-  txn: ["wire"],
-  share: ["wire"],
-  group: ["wire"],
-  embedded: ["wire"],
-  wire: []
-}
+  ["", ["config", "mirror", "metrics"]],
+  ["cli", ["config", "mirror", "metrics", "wire"]],
+  ["mirror", ["config", "metrics", "txn", "share", "group", "wire"]],
+  ["config", ["wire"]],
+  ["metrics", ["wire"]],
+  ["txn", ["wire"]],
+  ["share", ["wire"]],
+  ["group", ["wire"]],
+  ["embedded", ["wire"]],
+  ["wire", []]
+])
 
 interface Node {
   readonly type: string
@@ -49,7 +49,7 @@ const upward = (from: string, to: string): string | undefined => {
   const there = folderOf(to)
   if (there === undefined) return `src may not import ${relative(projectRoot, to)}, which is outside of it.`
   if (there === here || there === "") return undefined
-  const allowed = below[here]
+  const allowed = below.get(here)
   if (allowed === undefined) return `src/${here} has no place among the layers: give it one in scripts/lint/plugin.ts.`
   if (allowed.includes(there)) return undefined
   const may = allowed.length === 0 ? "nothing else in src" : allowed.map((name) => `src/${name}`).join(", ")
@@ -73,18 +73,20 @@ const layers = {
   }
 }
 
-const bannedMembers: Readonly<Record<string, string>> = {
-  "Date.now": "take the time from Clock",
-  "Math.random": "take chance from Random",
-  "performance.now": "take the time from Clock",
-  "process.env": "take it as an argument; src/cli reads the environment"
-}
+// Maps: a plain object would know `toString` and `valueOf`, too, and functions may be named so.
+const bannedMembers: ReadonlyMap<string, string> = new Map([
+  ["Date.now", "take the time from Clock"],
+  ["Math.random", "take chance from Random"],
+  ["performance.now", "take the time from Clock"],
+  ["process.env", "take it as an argument; src/cli reads the environment"]
+])
 
-const bannedNames: Readonly<Record<string, string>> = {
-  setTimeout: "wait with Effect.sleep",
-  setInterval: "repeat with a Schedule",
-  console: "log with Effect.log"
-}
+const CONSOLE = "log with Effect.log"
+const bannedNames: ReadonlyMap<string, string> = new Map([
+  ["setTimeout", "wait with Effect.sleep"],
+  ["setInterval", "repeat with a Schedule"],
+  ["console", CONSOLE]
+])
 
 /** Files that stand at an edge: the socket's, and that of tokens whose times are another machine's wall clock. */
 const edgeFiles = new Set(["src/wire/connection.ts", "src/wire/oauth.ts"])
@@ -108,13 +110,13 @@ const edges = {
       MemberExpression: (node: Node) => {
         const object = named(node["object"])
         const what = `${object}.${named(node["property"])}`
-        const member = bannedMembers[what]
+        const member = bannedMembers.get(what)
         if (member !== undefined) return report(node, what, member)
-        if (object === "console") report(node, "console", bannedNames["console"] as string)
+        if (object === "console") report(node, "console", CONSOLE)
       },
       CallExpression: (node: Node) => {
         const name = named(node["callee"])
-        const instead = name === undefined ? undefined : bannedNames[name]
+        const instead = name === undefined ? undefined : bannedNames.get(name)
         if (instead !== undefined) report(node, name as string, instead)
       },
       NewExpression: (node: Node) => {

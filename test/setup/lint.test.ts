@@ -77,6 +77,13 @@ describe("time, chance, console and environment are for the edges", () => {
       assert.notInclude(lint("src/cli", `${text}\n`), "for the edges only")
     })
   }
+
+  it("a function that is called as something every object has passes", () => {
+    const names = Object.getOwnPropertyNames(Object.prototype).filter((name) => /^[a-z]\w+$/i.test(name))
+    const calls = names.map((name) => `export const ${name}_ = (${name}: () => number) => ${name}()`)
+    assert.isAbove(calls.length, 5)
+    assert.notInclude(lint("src/mirror", `${calls.join("\n")}\n`), "for the edges only")
+  })
 })
 
 describe("the other rules of the house", () => {
