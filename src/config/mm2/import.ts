@@ -329,6 +329,17 @@ export const importMm2 = (file: Mm2File): Draft => {
   return file.style === "connector" ? importConnector(file, settings, top) : importDriver(file, settings, top)
 }
 
+/** The one default of ours that may keep less of what is mirrored than MirrorMaker's: fewer replicas. */
+const ownReplicas = (flows: ReadonlyArray<FlowDraft>): ReadonlyArray<string> => {
+  const silent = flows.filter(({ section }) =>
+    section.get("enabled")?.value !== "false" && !section.has("replication.factor")
+  )
+  const names = silent.map(({ source, target }) => pairKey(source, target)).join(", ")
+  return names === "" ? [] : [
+    `${names}: replication.factor is not set: topics are created with the target's default.replication.factor, where MirrorMaker 2 takes 2`
+  ]
+}
+
 /** For the log of a run that starts from such a file: what is not done, and that the rest has been looked at. */
 export const warningsOf = (draft: Draft, path: string): ReadonlyArray<string> => {
   const sections = [draft.top, ...draft.clusters.values(), ...draft.flows.map(({ section }) => section)]
@@ -336,6 +347,7 @@ export const warningsOf = (draft: Draft, path: string): ReadonlyArray<string> =>
   const quiet = notes.filter(({ kind }) => kind === "unneeded").length
   return [
     ...notes.filter(({ kind }) => kind === "lost").map(({ from, why }) => `${from.key} is not followed: ${why}`),
+    ...ownReplicas(draft.flows),
     ...(quiet === 0
       ? []
       : [`${quiet} settings of MirrorMaker 2 have no place here; onceover import-mm2 ${path} says which and why`])

@@ -92,7 +92,8 @@ const HEAD = `What is different from MirrorMaker 2 with this file:
 - New topics, partitions and groups are found within refresh.topics.interval.seconds and refresh.groups.interval.seconds,
   5 unless they are set (there: 600); settings and rights of topics are compared every 60 seconds (there: 600), offsets of
   groups every 5 (there: 60), and tasks.max is 2 (there: 1).
-- replication.factor is the target's default.replication.factor unless it is set (there: 2).
+- New topics have as many replicas as default.replication.factor of the target says, unless replication.factor is set
+  (there: 2).
 - What MirrorMaker does by default and onceover does not is written out below (heartbeats, checkpoints, offset syncs): a
   line that nobody needs can go.
 - Whole batches pass through: codec, headers and timestamps stay as they are on the source.`

@@ -63,8 +63,18 @@ describe("a MirrorMaker 2 file as the configuration", () => {
   it.effect("says in the log how many of its settings have no place", () =>
     Effect.gen(function*() {
       const { config } = yield* load("listeners = http://:1\nerrors.tolerance = all\n")
-      assert.strictEqual(config?.warnings.length, 2)
+      assert.strictEqual(config?.warnings.length, 3)
       assert.match(config?.warnings[0] ?? "", /^errors\.tolerance is not followed: /)
-      assert.match(config?.warnings[1] ?? "", /^1 settings of MirrorMaker 2 .*import-mm2/)
+      assert.match(config?.warnings[2] ?? "", /^1 settings of MirrorMaker 2 .*import-mm2/)
+    }))
+
+  it.effect("says where new topics may have fewer replicas than MirrorMaker gives them, and not where the file decides", () =>
+    Effect.gen(function*() {
+      const BOTH = "west->east.enabled = true\n"
+      const said = (lines: string) =>
+        Effect.map(load(lines), ({ config }) => config?.warnings.filter((line) => /replication\.factor/.test(line)))
+      assert.match((yield* said(BOTH))?.join() ?? "", /^east->west, west->east: .*default\.replication\.factor.* 2$/)
+      assert.match((yield* said(`${BOTH}east->west.replication.factor = 2\n`))?.join() ?? "", /^west->east: /)
+      for (const factor of ["2", "-1"]) assert.deepStrictEqual(yield* said(`replication.factor = ${factor}\n`), [])
     }))
 })
