@@ -25,7 +25,7 @@ import {
   TWICE,
   unitSettlements
 } from "./laneContext.ts"
-import type { PendingUnit } from "./pending.ts"
+import { type PendingUnit, PendingWork } from "./pending.ts"
 import { nowMs } from "../wire/retry.ts"
 import { Gathering, type Share } from "./gathering.ts"
 import { handleFailures, narrow, writeRest } from "./refusals.ts"
@@ -87,16 +87,26 @@ const conclude = <E>(
     return index
   })
 
+const EARLIER = "an earlier record of the partition is not written yet"
+
 const write = <E>(lane: LaneContext<E>, writing: Writing, given: ReadonlyArray<Work>) =>
   Effect.gen(function*() {
     const work: Array<Work> = []
+    /** Partitions where order is kept and a copy has stopped: nothing of them that came behind it may be written. */
+    const stopped = new Set<string>()
+    const behind: Array<Delivery> = []
     for (const one of given) {
-      if (writing.claim(one.delivery, one.delivery.ranges)) work.push(one)
-      else yield* hold(lane, { kind: "copy", delivery: one.delivery, reason: TWICE })
+      const key = PendingWork.key(one.delivery)
+      if (stopped.has(key)) behind.push(one.delivery)
+      else if (writing.claim(one.delivery, one.delivery.ranges)) {
+        work.push(one)
+        if (one.copied.stoppedAt !== null) stopped.add(key)
+      } else yield* hold(lane, { kind: "copy", delivery: one.delivery, reason: TWICE })
     }
     const outcomes = yield* writing.write(work.flatMap(({ copied }) => copied.units.flatMap((unit) => unit.outputs)))
     let index = 0
     for (const one of work) index = yield* conclude(lane, writing, one, outcomes, index)
+    for (const delivery of behind) yield* hold(lane, { kind: "copy", delivery, reason: EARLIER })
   })
 
 /** What came of one part of a transaction, for its size. */
@@ -130,12 +140,15 @@ const writeAll = <E>(lane: LaneContext<E>, gathering: Gathering, first: Readonly
       }
     })).pipe(Effect.tap(() => Effect.map(nowMs, (now) => gathering.end(now))))
 
-/** Gives the delivery reduced to what is still to be mirrored; null: nothing of it. */
+/** Gives the delivery reduced to what is to be mirrored now; null: nothing of it. */
 const triaged = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   Effect.gen(function*() {
     const { ours, wait } = yield* triageDelivery(lane, delivery)
-    if (wait !== null) yield* holdUndecided(lane, wait)
-    return ours
+    if (wait === null) return ours
+    // What is held of a partition is in its order: what comes before the undecided is held before it.
+    if (lane.ordered && ours !== null) yield* holdUndecided(lane, ours)
+    yield* holdUndecided(lane, wait)
+    return lane.ordered ? null : ours
   })
 
 /** Bytes that were damaged on the way are whole with the next delivery; near the group's limit there is none to spare. */
@@ -154,7 +167,7 @@ const prepared = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) 
       const delivery = yield* triaged(lane, given)
       if (delivery === null) continue
       if (lane.ordered && lane.pending.has(delivery)) {
-        yield* hold(lane, { kind: "copy", delivery, reason: "an earlier record of the partition is not written yet" })
+        yield* hold(lane, { kind: "copy", delivery, reason: EARLIER })
         continue
       }
       const copied = yield* copyOne(lane, delivery)
