@@ -221,6 +221,8 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
       ),
       Effect.ensuring(Effect.sync(() => {
         for (const { state } of asked) state.inFlight = false
+        // Another broker's by now: its loop has looked while this request was under way, and waits to be told.
+        if (asked.some(({ state }) => fetchFrom(state) !== broker)) shared.fetchable.notify()
       }))
     )
   }).pipe(Effect.forever)

@@ -27,6 +27,9 @@ export interface ConfOptions {
   readonly member: string
 }
 
+/** More than this librdkafka refuses. */
+const LONGEST_REFRESH_MS = 3_600_000
+
 const strategy = (settings: ClientSettings): string =>
   (text(settings, "partition.assignment.strategy") ?? "cooperative-sticky").split(",").map((name) => {
     const trimmed = name.trim()
@@ -54,7 +57,7 @@ export const librdkafkaConf = (
   }
   conf["enable.auto.commit"] = false
   conf["enable.auto.offset.store"] = false
-  conf["topic.metadata.refresh.interval.ms"] = options.metadataRefreshMs
+  conf["topic.metadata.refresh.interval.ms"] = Math.min(options.metadataRefreshMs, LONGEST_REFRESH_MS)
   conf["topic.metadata.refresh.fast.interval.ms"] = 250
   conf["allow.auto.create.topics"] = false
   conf["log_level"] = 4

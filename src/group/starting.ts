@@ -25,7 +25,10 @@ const reset = (shared: Shared, states: States): Effect.Effect<void> =>
     const skip = (state: PartitionState) => state.partition < (shared.firstCounts.get(state.topic) ?? 0)
     const early = offsetReset === "earliest" ? states : states.filter((state) => !skip(state))
     const late = offsetReset === "earliest" ? [] : states.filter(skip)
-    const since = typeof offsetReset === "object" ? (yield* Clock.currentTimeMillis) - offsetReset.backMs : LATEST
+    // Negative numbers are names of places ("the latest"), or nothing that a broker knows.
+    const since = typeof offsetReset === "object"
+      ? Math.max(0, (yield* Clock.currentTimeMillis) - offsetReset.backMs)
+      : LATEST
     const place = (group: States, listed: ReadonlyMap<string, Listed>) => {
       for (const state of group) {
         const found = listed.get(state.key)

@@ -7,7 +7,7 @@ import { Signal } from "../../src/group/signal.ts"
 import type { Cluster, TopicMetadata } from "../../src/wire/cluster.ts"
 import { BrokerError, ConnectionError, type WireError } from "../../src/wire/errors.ts"
 import type { fetch } from "../../src/wire/messages/fetch.ts"
-import type { listOffsets } from "../../src/wire/messages/listOffsets.ts"
+import { EARLIEST, LATEST, type listOffsets } from "../../src/wire/messages/listOffsets.ts"
 import type { offsetForLeaderEpoch } from "../../src/wire/messages/offsetForLeaderEpoch.ts"
 import { type Api, type Decoded, type RequestOf, type ResponseOf, ZERO_UUID } from "../../src/wire/schema.ts"
 import { LogModel } from "./logModel.ts"
@@ -37,6 +37,7 @@ type FetchAnswer = ResponseOf<typeof fetch>
 const NOT_LEADER = 6
 const FENCED = 74
 const OUT_OF_RANGE = 1
+const UNSUPPORTED_VERSION = 35
 const UNKNOWN_TOPIC_ID = 100
 
 const idOf = (n: number): string => Buffer.alloc(16, n).toString("base64url")
@@ -214,11 +215,12 @@ export class FakeCluster {
         name,
         partitions: partitions.map(({ partitionIndex, timestamp }) => {
           const { log } = this.at(name, partitionIndex)
+          const isKnown = timestamp >= 0 || timestamp === EARLIEST || timestamp === LATEST
           return {
             partitionIndex,
-            errorCode: 0,
+            errorCode: isKnown ? 0 : UNSUPPORTED_VERSION,
             timestamp: -1,
-            offset: timestamp === -2 ? log.logStart : log.end,
+            offset: !isKnown ? -1 : timestamp === LATEST ? log.end : log.logStart,
             leaderEpoch: log.epoch
           }
         })

@@ -71,6 +71,21 @@ describe("leaders", () => {
       assert.deepStrictEqual(w.seen.get("t-0"), numbers(0, 8))
     }))
 
+  it.effect("a partition whose follower is not to be read any more goes on with its leader, though nothing else comes", () =>
+    Effect.gen(function*() {
+      const settings = { "bootstrap.servers": "fake:1", "metadata.max.age.ms": 1_100 }
+      const w = yield* world({ topics: { t: 2 }, brokers: 3 }, { settings })
+      // Broker 2 is asked at other moments than broker 3, which answers for the partition that broker 1 leads.
+      w.cluster.at("t", 0).follower = 3
+      yield* w.group.assign(at(0), at(1))
+      yield* TestClock.adjust("200 millis")
+      w.cluster.append("t", 1, ["a"])
+      yield* reads(w, "t-1", 1)
+      yield* TestClock.adjust("5 seconds")
+      w.cluster.append("t", 0, ["b"])
+      yield* reads(w, "t-0", 1)
+    }))
+
   for (const fetchVersion of [4, 8, 12]) {
     it.effect(`works with brokers whose newest Fetch is version ${fetchVersion}`, () =>
       Effect.gen(function*() {
@@ -172,6 +187,19 @@ describe("where reading starts", () => {
       assert.deepStrictEqual(w.seen.get("t-0"), numbers(0, 5))
       assert.deepInclude((yield* viewOf(w, "t-1"))?.problem, { _tag: "GapError", kind: "beyond" })
     }))
+
+  for (const days of ["36500", "9".repeat(17), "9".repeat(400)]) {
+    it.effect(`by_duration:P${days.slice(0, 20)}D, before there were timestamps, begins with the first record`, () =>
+      Effect.gen(function*() {
+        const settings = { "bootstrap.servers": "fake:1", "auto.offset.reset": `by_duration:P${days}D` }
+        const w = yield* world({ topics: { t: 1 } }, { settings })
+        w.cluster.append("t", 0, numbers(0, 5))
+        yield* w.consumer.subscribe(["t"])
+        yield* w.group.assign(at(0))
+        yield* reads(w, "t-0", 5)
+        assert.isNull((yield* viewOf(w, "t-0"))?.problem)
+      }))
+  }
 
   it.effect("latest: a partition that was added while nobody ran is read from its beginning", () =>
     Effect.gen(function*() {

@@ -72,6 +72,13 @@ describe("librdkafka's configuration", () => {
       "partition.assignment.strategy"
     ])
   })
+  it("looks for new partitions at least once an hour: librdkafka refuses to be made with more", () => {
+    const refresh = (ms: number) =>
+      librdkafkaConf(base, { groupId: "g", protocol: "consumer", member: "lane-0", metadataRefreshMs: ms })[
+        "topic.metadata.refresh.interval.ms"
+      ]
+    assert.deepStrictEqual([refresh(5_000), refresh(3_600_000), refresh(86_400_000)], [5_000, 3_600_000, 3_600_000])
+  })
   it("gives each member of a process an instance id of its own", () => {
     assert.strictEqual(conf({ "group.instance.id": "mirror" }, "classic")["group.instance.id"], "mirror-lane-0")
     assert.isFalse("group.instance.id" in conf({}, "classic"))
