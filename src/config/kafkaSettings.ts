@@ -232,7 +232,15 @@ export const RANGES: ReadonlyMap<string, readonly [min: number, max: number]> = 
   ["max.request.size", [1, 2_147_483_647]],
   ["request.timeout.ms", [1, 2_147_483_647]],
   ["delivery.timeout.ms", [1, 2_147_483_647]],
-  ["transaction.timeout.ms", [1, 2_147_483_647]]
+  ["transaction.timeout.ms", [1, 2_147_483_647]],
+  ["fetch.max.bytes", [1, 2_147_483_647]],
+  ["fetch.min.bytes", [0, 2_147_483_647]],
+  ["fetch.max.wait.ms", [0, 2_147_483_647]],
+  ["max.partition.fetch.bytes", [1, 2_147_483_647]],
+  // librdkafka's bounds: it is the member of the group.
+  ["session.timeout.ms", [1, 3_600_000]],
+  ["heartbeat.interval.ms", [1, 3_600_000]],
+  ["max.poll.interval.ms", [1_000, 86_400_000]]
 ])
 
 /** Settings that take certain words only. */

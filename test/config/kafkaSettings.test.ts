@@ -1,6 +1,7 @@
 /** Our list of Kafka's client settings against Kafka's own. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import Kafka from "@confluentinc/kafka-javascript"
+import { Effect, Result } from "effect"
 import { spawnSync } from "node:child_process"
 import { dirname, join } from "node:path"
 import {
@@ -11,6 +12,8 @@ import {
   whyUnsupported,
   WORDS
 } from "../../src/config/kafkaSettings.ts"
+import { librdkafkaConf } from "../../src/group/librdkafkaConf.ts"
+import { parseGroupSettings } from "../../src/group/settings.ts"
 import { isSecretSetting } from "../../src/wire/settings.ts"
 import { CLUSTERS, load, minimal } from "../kit/configFile.ts"
 import { clientsJar } from "../kit/kafkaMessages.ts"
@@ -82,6 +85,33 @@ describe("Kafka's client settings", () => {
           problems.map((p) => p.path),
           Object.keys(wrong).map((alias) => `clusters.${alias}.${setting.name}`)
         )
+      }
+    }))
+
+  it.effect("each are usable where they are taken: a number that a member of a group would break at is refused before", () =>
+    Effect.gen(function*() {
+      const names = [...KAFKA_SETTINGS.values()].filter(({ ignored, name, scopes, type }) =>
+        type === "whole number" && scopes.includes("consumer") && ignored === null && !name.startsWith("s") &&
+        whyUnsupported(name) === null
+      ).map(({ name }) => name).concat("session.timeout.ms")
+      assert.includeMembers(names, ["fetch.max.bytes", "fetch.min.bytes", "max.poll.interval.ms"])
+      for (const name of names) {
+        let taken = 0
+        for (const value of [0, 1, 1_000, 3_600_001, 86_400_001, 2_147_483_648]) {
+          const { config } = yield* load(minimal({}, { [`consumer.override.${name}`]: value }))
+          if (config === null) continue
+          taken++
+          const settings = { "bootstrap.servers": "a:1", [name]: value }
+          assert.isTrue(Result.isSuccess(yield* Effect.result(parseGroupSettings(settings))), `${name}: ${value}`)
+          const conf = librdkafkaConf(settings, {
+            groupId: "g",
+            protocol: "classic",
+            member: "lane",
+            metadataRefreshMs: 5_000
+          })
+          assert.doesNotThrow(() => new Kafka.KafkaConsumer(conf as never, {}), `${name}: ${value}`)
+        }
+        assert.isAbove(taken, 0, name)
       }
     }))
 })

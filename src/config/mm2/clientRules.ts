@@ -67,6 +67,8 @@ export const clientVerdict = (scope: Scope | null, name: string, value: string):
   return inForce(name, value)
 }
 
+const IN_FLIGHT = "max.in.flight.requests.per.connection"
+
 const inForce = (name: string, value: string): Verdict => {
   const fixed = FIXED.get(name)
   if (fixed !== undefined && !fixed.includes(value.toLowerCase())) {
@@ -76,7 +78,8 @@ const inForce = (name: string, value: string): Verdict => {
   }
   const range = RANGES.get(name)
   if (range !== undefined && /^\d+$/.test(value) && Number(value) > range[1]) {
-    return note(`it is at most ${range[1]} here, beyond which a broker cannot recognise every batch that is sent twice`)
+    const why = name === IN_FLIGHT ? ", beyond which a broker cannot recognise every batch that is sent twice" : ""
+    return note(`it is at most ${range[1]} here${why}`)
   }
   return TAKE
 }
