@@ -15,6 +15,8 @@ export interface BindingHooks {
   readonly onStall: (stall: Stall) => void
   /** `taken`: it took what waited for it; false: nothing waits for it any more. */
   readonly onRecover: (topic: string, partition: number, taken: boolean) => void
+  /** The target's coordinator of this transactional id does not answer, and why; null: it does again. */
+  readonly onWaiting: (transactionalId: string, reason: string | null) => void
   readonly log: Log
   /** Tells this process's lanes from those of others that run the same flow: part of their transactional ids. */
   readonly instance: string
@@ -28,7 +30,7 @@ export const bindingCandidates = (
   settings: ProducerSettings,
   hooks: BindingHooks
 ): ReadonlyArray<BindingCandidate> => {
-  const { instance, ledgerMemory, log, onRecover, onStall } = hooks
+  const { instance, ledgerMemory, log, onRecover, onStall, onWaiting } = hooks
   return [
     kip1289({
       ...clusters,
@@ -36,6 +38,7 @@ export const bindingCandidates = (
       settings,
       onStall,
       onRecover,
+      onWaiting,
       transactionalId: (lane) => transactionalIdOf(instance, lane, "kip-1289")
     }),
     ledger({
@@ -44,6 +47,7 @@ export const bindingCandidates = (
       settings,
       onStall,
       onRecover,
+      onWaiting,
       log,
       ...(ledgerMemory === undefined ? {} : { memory: ledgerMemory }),
       patienceMs: flow.ledgerPatienceMs,

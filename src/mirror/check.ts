@@ -133,6 +133,7 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     yield* buildChain(flow.transforms)
     const choice = yield* chooseGuarantee(config, flow, clusters, {
       onStall: () => {},
+      onWaiting: () => {},
       onRecover: () => {},
       log: () => {},
       instance: "check"

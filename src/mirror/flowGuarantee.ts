@@ -86,6 +86,12 @@ export const openGuarantee = (
         state.stall(`${topic}-${partition}`, null)
         const now = taken ? "takes records again" : "is not waited for any more: the transaction has to be aborted"
         log("info", `${topic}-${partition} on "${flow.target}" ${now}`)
+      },
+      onWaiting: (transactionalId, reason) => {
+        const what = `the transaction coordinator of ${transactionalId} on "${flow.target}"`
+        state.stall(transactionalId, reason === null ? null : `${what} does not answer now: ${reason}`)
+        if (reason === null) log("info", `${what} answers again`)
+        else log("warn", `${what} does not answer now, and the lane waits for it: ${reason}`)
       }
     })
     const { candidate } = choice
@@ -102,7 +108,7 @@ const chosenNow = (
 ): Effect.Effect<BindingChoice | null> =>
   Effect.scoped(Effect.gen(function*() {
     const clusters = yield* connectFlow(config, flow)
-    const hooks = { log, instance: "", onStall: () => {}, onRecover: () => {} }
+    const hooks = { log, instance: "", onStall: () => {}, onRecover: () => {}, onWaiting: () => {} }
     return yield* chooseGuarantee(config, flow, clusters, hooks)
   })).pipe(Effect.catch((error) =>
     Effect.as(Effect.logDebug(`which guarantee could hold cannot be told now: ${error.message}`), null)

@@ -100,6 +100,7 @@ const open = (config: ResolvedConfig, name: string | null) =>
     const clusters = yield* connectFlow(config, flow)
     const choice = yield* chooseGuarantee(config, flow, clusters, {
       onStall: () => {},
+      onWaiting: () => {},
       onRecover: () => {},
       log: () => {},
       instance: "offsets"

@@ -24,7 +24,7 @@ export interface Coordinator {
   readonly settings: ProducerSettings
   readonly state: TransactionState
   /** Why a request has to be repeated; null when none has to be any more. */
-  readonly onWait: (reason: string | null) => void
+  readonly onWait: (reason: string | null) => Effect.Effect<void>
 }
 
 export interface TopicPartition {
@@ -70,7 +70,7 @@ export const endTransaction = (c: Coordinator, commit: boolean, why: string, bum
         const { errorCode, producerEpoch, producerId } = result.success
         const verdict = judgeEndTxn(errorCode)
         if (verdict === "done") {
-          c.onWait(null)
+          yield* c.onWait(null)
           return c.state.ended(commit, why, bumps && producerId >= 0 ? { producerId, epoch: producerEpoch } : null)
         }
         reason = described("EndTxn", errorCode, c.transactionalId)
@@ -80,7 +80,7 @@ export const endTransaction = (c: Coordinator, commit: boolean, why: string, bum
         maybeDone ||= verdict === "againMaybeDone"
         if (verdict === "againMaybeDone") yield* c.cluster.invalidateCoordinator(coordinatorOf(c.transactionalId))
       }
-      c.onWait(reason)
+      yield* c.onWait(reason)
       yield* backOff(attempt, c.settings)
     }
   })
@@ -108,7 +108,7 @@ const askToAdd = (
         topic.resultsByPartition.map((p) => [`${topic.name}/${p.partitionIndex}`, p.partitionErrorCode] as const)
       ))
     }
-    c.onWait(result.failure.message)
+    yield* c.onWait(result.failure.message)
     if (denied(result.failure)) {
       c.state.fail(result.failure.message)
       return yield* new ProducerRefused({ what: result.failure.message })
@@ -148,13 +148,13 @@ export const addPartitions = (
             ? new ProducerRefused({ what: reason })
             : new TransactionMustAbort({ what: reason })
         }
-        c.onWait(reason)
+        yield* c.onWait(reason)
         if (verdict === "coordinator") yield* c.cluster.invalidateCoordinator(coordinatorOf(c.transactionalId))
       }
       if (missing.size === 0) break
       // The markers of the last transaction take some milliseconds: a short back-off.
       yield* backOff(Math.min(attempt, 3), c.settings)
     }
-    c.onWait(null)
+    yield* c.onWait(null)
     return blocked
   })

@@ -31,6 +31,8 @@ export interface Kip1289Options extends Pick<ProducerOptions, "settings" | "onSt
   /** What the flow reads through. */
   readonly groupProtocol: "share" | "consumer"
   readonly transactionalId: (lane: string) => string
+  /** See ProducerOptions. */
+  readonly onWaiting?: (transactionalId: string, reason: string | null) => void
 }
 
 type Draft = "A" | "B"
@@ -244,10 +246,12 @@ const makeBinding = (
     if (draft === null) return yield* stopped("the brokers do not offer TxnShareAcknowledge any more")
     const purpose = `kip1289-${lane.name}`
     const { onRecover, onStall, settings } = options
+    const transactionalId = options.transactionalId(lane.name)
     const producer = yield* makeTransactionalProducer({
       cluster: options.target,
       purpose,
-      transactionalId: options.transactionalId(lane.name),
+      transactionalId,
+      onWaiting: (reason) => options.onWaiting?.(transactionalId, reason),
       ...(settings === undefined ? {} : { settings }),
       ...(onStall === undefined ? {} : { onStall }),
       ...(onRecover === undefined ? {} : { onRecover })

@@ -49,6 +49,11 @@ export interface ProducerOptions {
   readonly onStall?: (stall: Stall) => void
   /** Called when it moves again (`taken`), and when nothing waits for it any more. */
   readonly onRecover?: (topic: string, partition: number, taken: boolean) => void
+  /**
+   * Transactions only: called with the reason when the coordinator has been asked in vain for some seconds, now and then
+   * with a later one, and with null when it answers.
+   */
+  readonly onWaiting?: (reason: string | null) => void
 }
 
 /** A producer without transactions. Asks for its producer id with the first call, so it starts while the target is down. */

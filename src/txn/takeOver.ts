@@ -22,7 +22,7 @@ export interface TakeOverOptions {
   readonly retryBackoffMs: number
   readonly retryBackoffMaxMs: number
   /** Called with the reason before each further try. */
-  readonly onWait?: (reason: string) => void
+  readonly onWait?: (reason: string) => Effect.Effect<void>
 }
 
 const CONCURRENT_TRANSACTIONS = 51
@@ -75,7 +75,7 @@ export const takeOver = (options: TakeOverOptions): Effect.Effect<Identity, Prod
       if (result._tag === "Success") return result.success
       const error = result.failure
       if (!passes(error)) return yield* new ProducerRefused({ what: error.message })
-      options.onWait?.(error.message)
+      if (options.onWait !== undefined) yield* options.onWait(error.message)
       const concurrent = error._tag === "BrokerError" && error.code === CONCURRENT_TRANSACTIONS
       if (!concurrent) yield* cluster.invalidateCoordinator(coordinatorOf(transactionalId))
       // An abort takes some milliseconds: the back-off stays short for it.

@@ -22,6 +22,7 @@ import type { Outgoing, ProduceOutcome } from "./produceRun.ts"
 import { defaultProducerSettings } from "./producerSettings.ts"
 import { Routes } from "./routes.ts"
 import type { Identity } from "./sequences.ts"
+import { nowMs } from "../wire/retry.ts"
 import { backOff, takeOver } from "./takeOver.ts"
 import { type Outcome, TransactionState } from "./transactionState.ts"
 
@@ -62,6 +63,11 @@ export interface TransactionalProducer extends Producer {
   readonly waiting: Effect.Effect<string | null>
 }
 
+/** Coordinators move, and load what they lead: so long it is nothing to speak of, milliseconds. */
+const PATIENCE_MS = 5_000
+/** Another reason is not said sooner than this after one, milliseconds: each broker that is tried has its own. */
+const AGAIN_MS = 30_000
+
 class Transactions {
   readonly #coordinator: Coordinator
   readonly #state = new TransactionState()
@@ -71,6 +77,11 @@ class Transactions {
   /** Version 1: partitions of the open transaction. */
   readonly #added = new Set<string>()
   #version: 1 | 2 = 1
+  readonly #onWaiting: (reason: string | null) => void
+  /** Monotonic; when what waits was begun. */
+  #sinceMs = 0
+  #said: string | null = null
+  #saidMs = 0
   waiting: string | null = null
 
   constructor(options: TransactionalOptions, stalls: Map<string, Stall>) {
@@ -82,8 +93,9 @@ class Transactions {
       transactionalId,
       settings,
       state: this.#state,
-      onWait: (reason) => this.waiting = reason
+      onWait: (reason) => this.#waits(reason)
     }
+    this.#onWaiting = options.onWaiting ?? (() => {})
     this.#note = stallNotes(options, stalls)
   }
 
@@ -98,8 +110,25 @@ class Transactions {
     return this.#state.phase.kind === "ready"
   }
 
+  /** Something is asked of the coordinator. */
+  get #asks(): Effect.Effect<void> {
+    return Effect.map(nowMs, (now) => void (this.#sinceMs = now))
+  }
+
+  #waits(reason: string | null): Effect.Effect<void> {
+    return Effect.map(nowMs, (now) => {
+      this.waiting = reason
+      if (reason === this.#said || (reason !== null && now - this.#sinceMs < PATIENCE_MS)) return
+      if (reason !== null && this.#said !== null && now - this.#saidMs < AGAIN_MS) return
+      this.#said = reason
+      this.#saidMs = now
+      this.#onWaiting(reason)
+    })
+  }
+
   get init(): Effect.Effect<void, ProducerFenced | ProducerRefused> {
     return Effect.gen({ self: this }, function*() {
+      yield* this.#asks
       const { cluster, onWait, purpose, settings, transactionalId } = this.#coordinator
       if (this.#state.fencedForGood) {
         return yield* new ProducerFenced({
@@ -109,7 +138,7 @@ class Transactions {
       }
       const identity = yield* takeOver({ cluster, purpose, transactionalId, ...settings, onWait })
       this.#version = yield* this.#newestVersion
-      onWait(null)
+      yield* onWait(null)
       this.#state.initialised(identity)
     })
   }
@@ -120,7 +149,7 @@ class Transactions {
       for (let attempt = 0;; attempt++) {
         const features = yield* Effect.result(cluster.features)
         if (features._tag === "Success") return (features.success.get("transaction.version") ?? 0) >= 2 ? 2 : 1
-        onWait(features.failure.message)
+        yield* onWait(features.failure.message)
         yield* backOff(attempt, settings)
       }
     })
@@ -185,6 +214,7 @@ class Transactions {
         batches.filter((batch) => !this.#added.has(keyOf(batch))).map((batch) => [keyOf(batch), batch])
       )
       if (missing.size === 0) return new Map()
+      yield* this.#asks
       const blocked = yield* addPartitions(this.#coordinator, [...missing.values()])
       for (const key of missing.keys()) if (!blocked.has(key)) this.#added.add(key)
       return blocked
@@ -215,7 +245,11 @@ class Transactions {
       if (missing) this.#state.inDoubt()
       const next = this.#state.end(commit)
       if (next.kind !== "ask") return Effect.succeed(next)
-      return endTransaction(this.#coordinator, next.commit, next.reason, this.#version === 2)
+      const { commit: really, reason } = next
+      return Effect.andThen(
+        this.#asks,
+        endTransaction(this.#coordinator, really, reason, this.#version === 2)
+      )
     })
   }
 }

@@ -33,6 +33,8 @@ import { openWorker, partitionOfSlot, sharedWhileUsed, type WorkerLedger, type W
 export interface LedgerOptions extends WorkerOptions, Pick<ProducerOptions, "settings" | "onStall" | "onRecover"> {
   /** Stable for a lane of this instance, and of no other live lane anywhere. */
   readonly transactionalId: (lane: string) => string
+  /** See ProducerOptions. */
+  readonly onWaiting?: (transactionalId: string, reason: string | null) => void
 }
 
 const stopped = (what: string): BindingStopped => new BindingStopped({ binding: "ledger", what })
@@ -188,10 +190,12 @@ const makeBinding = (
 ): Effect.Effect<Binding, BindingStopped, Scope.Scope> =>
   Effect.gen(function*() {
     const worker = yield* acquire
+    const transactionalId = options.transactionalId(lane)
     const producer = yield* makeTransactionalProducer({
       cluster: options.target,
       purpose: `ledger-produce-${lane}`,
-      transactionalId: options.transactionalId(lane),
+      transactionalId,
+      onWaiting: (reason) => options.onWaiting?.(transactionalId, reason),
       ...(options.settings === undefined ? {} : { settings: options.settings }),
       ...(options.onStall === undefined ? {} : { onStall: options.onStall }),
       ...(options.onRecover === undefined ? {} : { onRecover: options.onRecover })
