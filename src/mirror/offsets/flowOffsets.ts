@@ -176,6 +176,12 @@ const WORDS: Readonly<Record<string, string>> = {
   failed: "cannot be moved on the target"
 }
 
+/** What the target refuses is told with its place there, which a transform may have named. */
+const placeOf = (row: GroupOffset): string =>
+  row.state === "failed"
+    ? partitionName(row.targetTopic, row.targetPartition)
+    : partitionName(row.topic, row.partition)
+
 /** One sentence a group and reason. */
 export const groupSentences = (
   rows: ReadonlyArray<GroupOffset>,
@@ -186,7 +192,7 @@ export const groupSentences = (
     (row) => `group ${row.group} ${WORDS[row.state] ?? row.state}: ${row.reason ?? ""}`
   )
   return [...found].map(([sentence, of]) =>
-    `${sentence} (${of.length === 1 ? `${of[0]?.topic}-${of[0]?.partition}` : `${of.length} partitions`})`
+    `${sentence} (${of.length === 1 ? placeOf(of[0] as GroupOffset) : `${of.length} partitions`})`
   )
 }
 
