@@ -18,6 +18,7 @@ import type { WireError } from "../wire/errors.ts"
 import { type GroupPosition, positionsOf } from "./control/groupPositions.ts"
 import { allGroups, moveGroup } from "./control/groups.ts"
 import { endOffsets, startOffsets } from "./control/logOffsets.ts"
+import { missingOnGroups } from "./control/missingRights.ts"
 import { partitionName } from "./control/offsets.ts"
 import { findTopic } from "./control/smallTopic.ts"
 import { selectTopics, settleDoubts } from "./control/topics.ts"
@@ -64,6 +65,21 @@ export const readPosition = (value: Buffer | null): number | null => {
   const offset = typeof read === "object" && read !== null ? (read as { readonly offset?: unknown }).offset : undefined
   return typeof offset === "number" && Number.isSafeInteger(offset) ? offset + 1 : null
 }
+
+/** Why MirrorMaker may be at work still; null: nobody is in its workers' group. */
+const stillRunning = (target: Cluster, { workerGroup }: Origin) =>
+  Effect.gen(function*() {
+    const whom = { cluster: target, principal: "the principal" }
+    const unseen = yield* missingOnGroups(whom, [workerGroup], [{ feature: "take-over", operation: "DESCRIBE" }])
+    // A group that may not be seen looks like one that is not there.
+    if (unseen.length > 0) {
+      return `whether MirrorMaker 2 is still running cannot be seen: the principal lacks DESCRIBE on GROUP ${workerGroup} of "${target.name}"`
+    }
+    const worker = (yield* allGroups(target)).get(workerGroup)
+    return worker === undefined || worker.empty !== false
+      ? null
+      : `MirrorMaker 2 is still running (group ${workerGroup} on "${target.name}" has members): stop it first, or both mirror the same records`
+  })
 
 /** MirrorMaker's positions by partition of the source. */
 const positionsIn = (target: Cluster, offsetsTopic: string, source: string) =>
@@ -126,13 +142,8 @@ const takeFlow = (config: ResolvedConfig, flow: ResolvedFlow, origin: Origin) =>
         `${origin.offsetsTopic} on "${flow.target}" has no positions of MirrorMaker 2 for "${flow.source}"`
       )
     }
-    const worker = (yield* allGroups(target)).get(origin.workerGroup)
-    if (worker !== undefined && worker.empty === false) {
-      return yield* new FlowStopped({
-        what:
-          `flow ${flow.name}: MirrorMaker 2 is still running (group ${origin.workerGroup} on "${flow.target}" has members): stop it first, or both mirror the same records`
-      })
-    }
+    const running = yield* stillRunning(target, origin)
+    if (running !== null) return yield* new FlowStopped({ what: `flow ${flow.name}: ${running}` })
     const selected = selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow, clusters))
     const counts = new Map(
       (yield* settleDoubts(target, selected)).topics.map((topic) => [topic.source, topic.partitions])
