@@ -6,7 +6,7 @@
  *
  * int64 is a JavaScript number here: offsets, producer ids and timestamps of the control plane stay far below
  * 2^53. A value beyond is refused, never rounded. (Record timestamps, which users choose freely, are not read
- * through these cursors on the pass-through path.)
+ * through these cursors on the pass-through path; where brokers tell one, it is rounded.)
  */
 import { Schema } from "effect"
 
@@ -62,6 +62,10 @@ export class ByteReader {
   }
   uint32(): number {
     return this.buffer.readUInt32BE(this.#take(4))
+  }
+  /** The nearest number, where it is beyond 2^53. */
+  rounded64(): number {
+    return Number(this.buffer.readBigInt64BE(this.#take(8)))
   }
   int64(): number {
     const at = this.#take(8)

@@ -47,6 +47,8 @@ const readFixed: { readonly [T in Fixed]: Read } = {
   uuid: (r) => r.uuid()
 }
 
+const rounded64: Read = (r) => r.rounded64()
+
 const stringReader = (at: Place, nullable: boolean): Read => (r) => {
   const length = at.flexible ? r.uvarint() - 1 : r.int16()
   if (length < 0) return isNull(at, nullable)
@@ -120,7 +122,8 @@ export const structReader = (fields: Fields, at: Place): Read => {
     const missing = absent(f)
     const here = inside(at, key)
     const lives = inRange(f.versions, at.version)
-    const read = lives ? typeReader(f.type, here, inRange(f.nullable, at.version)) : () => missing
+    const known = f.rounded ? rounded64 : typeReader(f.type, here, inRange(f.nullable, at.version))
+    const read = lives ? known : () => missing
     if (lives && isTagged(f, at)) {
       tags.set(f.tag as number, { key, read })
       plain.push({ key, read: () => missing })

@@ -36,6 +36,8 @@ export interface Field<T, Optional extends boolean = boolean> {
   readonly tag: number | null
   readonly tagged: VersionRange | null
   readonly ignorable: boolean
+  /** An int64 that may be anything (a time that users choose): beyond 2^53 it is read as the nearest number. */
+  readonly rounded: boolean
   /** undefined for a struct: its fields' defaults. */
   readonly defaultValue: unknown
   readonly optional: Optional
@@ -73,6 +75,7 @@ interface Options<D> {
   readonly tag?: number
   readonly tagged?: string
   readonly ignorable?: boolean
+  readonly rounded?: boolean
 }
 type Has<O> = O extends { readonly default: unknown } ? true : false
 
@@ -89,6 +92,7 @@ const field = <T, Optional extends boolean>(
   tag: options.tag ?? null,
   tagged: options.tagged === undefined ? null : parseVersions(options.tagged),
   ignorable: options.ignorable ?? false,
+  rounded: options.rounded ?? false,
   // Frozen: every decoded message that lacks the field shares it.
   defaultValue: frozen("default" in options ? options.default : implicit),
   optional: ("default" in options) as Optional

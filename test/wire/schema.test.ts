@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ProtocolError } from "../../src/wire/bytes.ts"
+import { describeProducers } from "../../src/wire/messages/describeProducers.ts"
+import { listOffsets } from "../../src/wire/messages/listOffsets.ts"
 import {
   type Api,
   arr,
@@ -243,6 +245,31 @@ describe("numbers, ids and texts are sent exactly or not at all", () => {
     refused(() => decode(n, 0, "0020000000000001"), /a 64-bit value of 9007199254740993 is beyond/)
     refused(() => decode(n, 0, "7fffffffffffffff"), /a 64-bit value of 9223372036854775807 is beyond/)
     refused(() => decode(n, 0, "8000000000000000"), /a 64-bit value of -9223372036854775808 is beyond/)
+  })
+
+  it("a record's time in an answer may be anything: what was asked for is read all the same", () => {
+    const nanoseconds = 1_700_000_000_000_000_000n
+    const answers = [
+      [listOffsets.response, 9, {
+        topics: [{ name: "t", partitions: [{ partitionIndex: 0, errorCode: 0, timestamp: 1, offset: 5 }] }]
+      }],
+      [describeProducers.response, 0, {
+        topics: [{
+          name: "t",
+          partitions: [{
+            partitionIndex: 0,
+            errorCode: 0,
+            activeProducers: [{ producerId: 7, producerEpoch: 2, coordinatorEpoch: 0, lastTimestamp: 1 }]
+          }]
+        }]
+      }]
+    ] as const
+    for (const [message, version, value] of answers) {
+      const bytes = Buffer.concat([...message.encode(version, value as never)])
+      const one = Buffer.from("0000000000000001", "hex")
+      bytes.writeBigInt64BE(nanoseconds, bytes.indexOf(one))
+      assert.include(JSON.stringify(message.decode(version, bytes)), String(Number(nanoseconds)))
+    }
   })
 
   it("an id is 22 characters of base64url", () => {

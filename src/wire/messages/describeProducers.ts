@@ -19,7 +19,8 @@ export const describeProducers = defineApi({
           producerId: int64("0+"),
           producerEpoch: int32("0+"),
           lastSequence: int32("0+", { default: -1 }),
-          lastTimestamp: int64("0+", { default: -1 }),
+          // Of a record: whatever its writer has put there.
+          lastTimestamp: int64("0+", { default: -1, rounded: true }),
           coordinatorEpoch: int32("0+"),
           currentTxnStartOffset: int64("0+", { default: -1 })
         })

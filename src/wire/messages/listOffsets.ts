@@ -36,7 +36,8 @@ export const listOffsets = defineApi({
       partitions: arr("0+", {
         partitionIndex: int32("0+"),
         errorCode: int16("0+"),
-        timestamp: int64("1+", { default: -1 }),
+        // Of a record: whatever its writer has put there.
+        timestamp: int64("1+", { default: -1, rounded: true }),
         offset: int64("1+", { default: -1 }),
         leaderEpoch: int32("4+", { default: -1 })
       })
