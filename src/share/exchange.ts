@@ -3,7 +3,7 @@
  * session is lost.
  */
 import { Effect } from "effect"
-import { BrokerError, type WireError } from "../wire/errors.ts"
+import { BrokerError, isOwnMistake, type WireError } from "../wire/errors.ts"
 import { size } from "../wire/ranges.ts"
 import { nowMs } from "../wire/retry.ts"
 import type { AckUnit } from "./ackQueue.ts"
@@ -64,7 +64,9 @@ export const afterFailure = Effect.fnUntraced(
     if (error._tag === "UnsupportedError") {
       core.fail(new ShareError({ reason: "unsupported", groupId: core.groupId, what: NO_SHARE_GROUPS }))
     }
-    const unsent = error._tag === "ConnectionError" && error.outcome === "unsent"
+    const own = isOwnMistake(error)
+    if (own) core.fail(new ShareError({ reason: "internal", groupId: core.groupId, what: error.message }))
+    const unsent = own || (error._tag === "ConnectionError" && error.outcome === "unsent")
     yield* loseSession(core, link, error.message, acks, unsent ? "lost" : "unknown")
     yield* pauseLink(core, link)
     brokerSilent(core, link, error.message)

@@ -7,7 +7,7 @@
  * ask the coordinator.
  */
 import { Effect, Random, Result } from "effect"
-import { BrokerError, type WireError } from "../wire/errors.ts"
+import { BrokerError, isOwnMistake, type WireError } from "../wire/errors.ts"
 import { shareGroupHeartbeat } from "../wire/messages/shareGroupHeartbeat.ts"
 import type { ResponseOf } from "../wire/schema.ts"
 import { nowMs } from "../wire/retry.ts"
@@ -84,6 +84,9 @@ export const heartbeat = Effect.fnUntraced(
       state.sentTopics = null
       if (error._tag === "UnsupportedError") {
         return yield* new ShareError({ reason: "unsupported", groupId: core.groupId, what: NO_SHARE_GROUPS })
+      }
+      if (isOwnMistake(error)) {
+        return yield* new ShareError({ reason: "internal", groupId: core.groupId, what: error.message })
       }
       if (error._tag === "BrokerError") {
         const verdict = heartbeatVerdict(error.code, epoch > 0)

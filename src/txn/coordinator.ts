@@ -7,7 +7,7 @@
  */
 import { Effect } from "effect"
 import type { Cluster } from "../wire/cluster.ts"
-import { BrokerError, type WireError } from "../wire/errors.ts"
+import { BrokerError, isOwnMistake, type WireError } from "../wire/errors.ts"
 import { addPartitionsToTxn } from "../wire/messages/addPartitionsToTxn.ts"
 import { endTxn } from "../wire/messages/endTxn.ts"
 import { nowMs } from "../wire/retry.ts"
@@ -36,9 +36,10 @@ export interface TopicPartition {
 const unsent = (error: WireError): boolean =>
   error._tag === "BrokerError" || (error._tag === "ConnectionError" && error.outcome === "unsent")
 
-/** Will not pass by itself. */
+/** Will not pass by itself; nothing was carried out. */
 const denied = (error: WireError): boolean =>
-  error._tag === "UnsupportedError" || (error._tag === "BrokerError" && error.class === "authorization")
+  error._tag === "UnsupportedError" || isOwnMistake(error) ||
+  (error._tag === "BrokerError" && error.class === "authorization")
 
 const described = (api: string, code: number, transactionalId: string): string =>
   new BrokerError({ api, code, subject: `transactional id ${transactionalId}`, detail: null }).message

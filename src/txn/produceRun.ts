@@ -10,7 +10,7 @@ import { splitBatches } from "../wire/batch/recordBatch.ts"
 import { passThroughVerdict } from "../wire/batch/passThrough.ts"
 import { rewriteForProduce } from "../wire/batch/rewrite.ts"
 import { type BrokerNode } from "../wire/cluster.ts"
-import { BrokerError, type WireError } from "../wire/errors.ts"
+import { BrokerError, isOwnMistake, type WireError } from "../wire/errors.ts"
 import { type ProtocolError } from "../wire/bytes.ts"
 import { type Partition, type Partitions } from "./partitions.ts"
 import { failuresBeforeWord, judgeProduce, takesNothing, type Verdict } from "./produceAnswers.ts"
@@ -260,9 +260,9 @@ export class ProduceRun {
   /** A request ended without an answer that can be read. */
   requestFailed(request: OutgoingRequest, error: WireError | ProtocolError, now: number): void {
     this.#answered(request)
-    if (error._tag === "UnsupportedError") this.failed ??= new ProducerRefused({ what: error.message })
-    const maybeWritten = !(error._tag === "ConnectionError" && error.outcome === "unsent") &&
-      error._tag !== "UnsupportedError"
+    const refused = error._tag === "UnsupportedError" || isOwnMistake(error)
+    if (refused) this.failed ??= new ProducerRefused({ what: error.message })
+    const maybeWritten = !refused && !(error._tag === "ConnectionError" && error.outcome === "unsent")
     for (const { slot } of request.parts) {
       slot.item.lastCode = null
       this.#context.routes.markStale(slot.item.topic)

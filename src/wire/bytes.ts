@@ -12,7 +12,9 @@ import { Schema } from "effect"
 
 /** Bytes that are not what Kafka's protocol says they are, or a value that the protocol cannot carry. */
 export class ProtocolError extends Schema.TaggedError<ProtocolError>()("ProtocolError", {
-  what: Schema.String
+  what: Schema.String,
+  /** A request that cannot be written: a mistake of ours, of which no broker knows. */
+  own: Schema.optional(Schema.Boolean)
 }) {
   override get message(): string {
     return this.what

@@ -4,7 +4,8 @@
  * - BrokerError: the broker answered, with an error code.
  * - ConnectionError: no answer. When the request may have reached the broker, `outcome` is "unknown" and the
  *   caller must treat a write as perhaps done.
- * - ProtocolError (bytes.ts): an answer that is not what the protocol says.
+ * - ProtocolError (bytes.ts): an answer that is not what the protocol says, or a request of ours that cannot be
+ *   written: a mistake (`own`), never to be taken for the broker's fault, or it is made again and again in silence.
  * - UnsupportedError: the broker does not offer the API, or no version that we speak.
  */
 import { Schema } from "effect"
@@ -56,5 +57,8 @@ export class UnsupportedError extends Schema.TaggedError<UnsupportedError>()("Un
     return this.what
   }
 }
+
+/** A mistake of ours: nothing was sent, and nothing is to be tried again. */
+export const isOwnMistake = (error: WireError): boolean => error._tag === "ProtocolError" && error.own === true
 
 export type WireError = BrokerError | ConnectionError | ProtocolError | UnsupportedError

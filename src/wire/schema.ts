@@ -44,8 +44,11 @@ const perVersion = <A>(name: string, range: VersionRange, compile: (version: num
 }
 
 /** Names the message in what goes wrong. A value of the wrong JavaScript type (no types at run time) ends here too. */
-const failure = (name: string, version: number, cause: unknown): ProtocolError =>
-  new ProtocolError({ what: `${name} version ${version}: ${cause instanceof Error ? cause.message : String(cause)}` })
+const failure = (name: string, version: number, cause: unknown, own = false): ProtocolError =>
+  new ProtocolError({
+    what: `${name} version ${version}: ${cause instanceof Error ? cause.message : String(cause)}`,
+    own
+  })
 
 const message = <const F extends object>(
   name: string,
@@ -69,7 +72,7 @@ const message = <const F extends object>(
       try {
         write(out, value)
       } catch (cause) {
-        throw failure(name, version, cause)
+        throw failure(name, version, cause, true)
       }
       return out.chunks()
     },

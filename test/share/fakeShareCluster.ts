@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import type { Cluster, Destination, TopicMetadata } from "../../src/wire/cluster.ts"
+import { guarded } from "../../src/wire/connection.ts"
 import { ConnectionError, UnsupportedError, type WireError } from "../../src/wire/errors.ts"
 import { nowMs } from "../../src/wire/retry.ts"
 import type { ApiHead } from "../../src/wire/schema.ts"
@@ -338,9 +339,8 @@ export class FakeShareCluster {
       value: unknown,
       options?: { readonly purpose?: string }
     ): Effect.Effect<unknown, WireError> =>
-      Effect.suspend(() => {
-        // As a connection does: what cannot be written ends the test.
-        api.request.encode(api.versions.max, value as never)
+      // As a connection does: what cannot be written is not sent.
+      Effect.flatMap(guarded(() => api.request.encode(api.versions.max, value as never)), () => {
         switch (api.key) {
           case 76:
             return Effect.succeed(this.#heartbeat(value as never))

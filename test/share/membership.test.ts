@@ -107,6 +107,20 @@ describe("membership", () => {
       assert.match((yield* Effect.flip(consumer.poll(LIMITS))).message, /may not READ/)
     })))
 
+  it.effect("a request that cannot be written ends the consumer with what is wrong: it is no fault of a broker", () =>
+    Effect.gen(function*() {
+      const { events, make } = given([])
+      const fetching = yield* make
+      const polled = yield* Effect.forkChild(Effect.flip(fetching.poll({ ...LIMITS, maxBytes: 1.5 })))
+      yield* TestClock.adjust(1_000)
+      assert.match((yield* Fiber.join(polled)).message, /ShareFetchRequest.*maxBytes is 1.5/)
+      assert.isFalse(events.some(({ kind }) => kind === "lost"))
+      const staying = yield* make
+      yield* staying.subscribe([7 as never])
+      yield* TestClock.adjust(1_000)
+      assert.match((yield* Effect.flip(staying.poll(LIMITS))).message, /ShareGroupHeartbeatRequest/)
+    }))
+
   it.effect("asks a broker for whole milliseconds, whatever is left of a wait", () =>
     Effect.gen(function*() {
       const { events, fake, make } = given([])
