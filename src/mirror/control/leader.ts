@@ -263,6 +263,19 @@ class Member {
     })
   }
 
+  /** A mistake of ours in `work`: this process lets go, says so, and begins again, or nobody would do the tasks. */
+  lasting(work: Effect.Effect<never>): Effect.Effect<never> {
+    return work.pipe(
+      Effect.catchDefect((defect) => {
+        this.#lose()
+        const what = defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
+        this.#options.log("error", `which process does the control tasks: ${what}`)
+        return Effect.sleep(ALONE_MS)
+      }),
+      Effect.forever
+    )
+  }
+
   get leave(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       const { cluster } = this.#options
@@ -287,8 +300,8 @@ export const makeLeadership = (options: LeadershipOptions): Effect.Effect<Leader
   Effect.gen(function*() {
     const member = new Member(options)
     yield* Effect.addFinalizer(() => member.leave)
-    yield* Effect.forkScoped(member.run)
-    yield* Effect.forkScoped(member.watch)
+    yield* Effect.forkScoped(member.lasting(member.run))
+    yield* Effect.forkScoped(member.lasting(member.watch))
     return { leads: member.leads, whileLeading: member.whileLeading }
   })
 

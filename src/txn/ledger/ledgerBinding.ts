@@ -214,12 +214,19 @@ const makeBinding = (
       log: options.log
     })
     const bound = new LedgerLane(worker, producer, ends, options.mutations ?? NO_MUTATIONS)
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_MS), bound.look)))
+    // Nobody waits for this fiber: what breaks in it is said here.
+    const look = Effect.catchDefect(bound.look, (defect) =>
+      Effect.sync(() =>
+        options.log("warn", `ledger: whether transactions have ended cannot be seen: ${String(defect)}`)
+      ))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_MS), look)))
     return {
       name: "ledger",
       guarantee: "exactly-once",
       settlesItself: false,
-      start: bound.alone(Effect.suspend(() => bound.start)),
+      start: bound.alone(Effect.suspend(() =>
+        bound.start
+      )),
       triage: (ranges) => bound.triage(ranges),
       begin: bound.alone(Effect.suspend(() => bound.begin))
     }

@@ -142,11 +142,20 @@ class Snapshots {
     })
   }
 
+  /** A mistake of ours: nothing was cut. Nobody waits for this fiber, so it is said here. */
+  #broke(defect: unknown): false {
+    const { log, reader, topic } = this.#options
+    const what = defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
+    log("warn", `the ledger ${topic}-${reader.partition} is not kept short; it grows until that is possible: ${what}`)
+    return false
+  }
+
   get run(): Effect.Effect<never, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
       while (true) {
         yield* this.#options.reader.until((tail) => this.#isDue(tail))
-        if (!(yield* this.#round)) yield* Effect.sleep(RETRY_MS)
+        const cut = yield* Effect.catchDefect(this.#round, (defect) => Effect.sync(() => this.#broke(defect)))
+        if (!cut) yield* Effect.sleep(RETRY_MS)
       }
     })
   }

@@ -48,6 +48,29 @@ describe("the leader of a flow's control tasks", () => {
       yield* TestClock.adjust(5_000)
     })))
 
+  it.effect("lets go when it breaks, says so, and leads again later: the tasks are not left to nobody", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const embedded = yield* makeEmbedded({})
+      const cluster = yield* embedded.cluster("a")
+      const said: Array<string> = []
+      let broken = false
+      const member = yield* makeLeadership({
+        cluster: {
+          ...cluster,
+          request: (...given) =>
+            Effect.suspend(() => broken ? Effect.die(new TypeError("not a function")) : cluster.request(...given))
+        },
+        flow: "f",
+        log: (level, line) => void said.push(`${level} ${line}`)
+      })
+      yield* passUntil(member.leads, 20_000)
+      broken = true
+      yield* passUntil(() => !member.leads(), 5_000)
+      assert.include(said.at(-1), "error which process does the control tasks: TypeError: not a function")
+      broken = false
+      yield* passUntil(member.leads, 60_000)
+    })))
+
   it.effect("that is cut off lets go before another leads, and does not lead again while that one does", () =>
     Effect.scoped(Effect.gen(function*() {
       const { embedded, join } = yield* started
