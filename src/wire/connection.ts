@@ -1,6 +1,7 @@
 /**
- * One connection to one broker: @platformatic/kafka's Connection (TCP, TLS, SASL, correlation) behind typed
- * failures. Several requests may be under way; the broker answers them in order.
+ * One connection to one broker: @platformatic/kafka's Connection opens it (TCP, TLS, SASL); from then on the socket
+ * is ours, as bytes are to be copied once at most (frames.ts). Several requests may be under way; the broker answers
+ * them in order.
  *
  * Guarantees: every request ends with an answer or a typed failure by its deadline, whatever the other side does
  * (never answers, closes mid-way, answers garbage); an answer's announced size is checked before anything waits
@@ -14,13 +15,14 @@
  * - The library is kept from re-authenticating in place (KIP-368), since it does not hold back other requests
  *   meanwhile, which brokers punish by closing. Such a connection `expires` and is replaced by its pool.
  */
-import { Connection, type Reader, Writer } from "@platformatic/kafka"
+import { Connection } from "@platformatic/kafka"
 import { Effect, type Scope } from "effect"
 import { isIP, type Socket } from "node:net"
 import { ByteReader, ProtocolError } from "./bytes.ts"
 import { type Circumstances, closedConnection, describeFailure, type Phase, wantsTls } from "./connectionErrors.ts"
 import { ConnectionError, type WireError } from "./errors.ts"
 import { FrameGuard } from "./frameGuard.ts"
+import { FrameReader, FrameWriter } from "./frames.ts"
 import { saslOptions } from "./sasl.ts"
 import type { Api, Decoded, Encoded } from "./schema.ts"
 import type { Security } from "./security.ts"
@@ -51,6 +53,8 @@ export interface RawRequest {
 interface Pending {
   readonly settle: (result: Effect.Effect<Buffer, WireError>) => void
   readonly timer: NodeJS.Timeout
+  readonly correlationId: number
+  readonly key: number
 }
 
 /** See the head of the file. Made by `openLink`. */
@@ -58,7 +62,10 @@ export class Link {
   readonly address: string
   readonly #connection: Connection
   readonly #options: LinkOptions
+  /** In the order in which they were sent, which is that of their answers. */
   readonly #pending = new Set<Pending>()
+  #writer: FrameWriter | null = null
+  #nextCorrelationId = 0
   #phase: Phase = "connecting"
   #failure: WireError | null = null
   /** When the SASL session should not be used any more; `performance.now` time. */
@@ -72,7 +79,6 @@ export class Link {
     this.#connection = new Connection(options.clientId, {
       connectTimeout: NEVER_MS,
       requestTimeout: NEVER_MS,
-      maxInflights: 10_000,
       ...(security.tls === null
         ? {}
         : { tls: security.tls, ...(isIP(options.host) === 0 ? { tlsServerName: true } : {}) }),
@@ -141,7 +147,7 @@ export class Link {
     const done = (error: unknown) => {
       clearTimeout(timer)
       if (error) this.#failWith(error)
-      else if (this.#failure === null) this.#phase = "greeting"
+      else if (this.#failure === null) this.#takeOver()
       resume(this.#failure === null ? Effect.void : Effect.fail(this.#failure))
     }
     try {
@@ -153,10 +159,7 @@ export class Link {
     return Effect.sync(() => this.fail(closedConnection(this.#at())))
   })
 
-  /**
-   * Puts the size check in front of the library's reader, which waits for whatever size is announced, and catches
-   * what it throws on bytes that are no Kafka.
-   */
+  /** Puts the size check in front of the library's reader, which waits for whatever size is announced. */
   #watchSocket(): void {
     const socket = this.#connection.socket
     socket.setKeepAlive(true, 60_000)
@@ -164,22 +167,52 @@ export class Link {
       const inner = socket.listeners("data") as unknown as ReadonlyArray<(chunk: Buffer) => void>
       socket.removeAllListeners("data")
       const guard = new FrameGuard(this.address, this.#options.maxAnswerBytes)
-      socket.on("data", (chunk: Buffer) => {
-        if (this.#failure !== null) return
-        try {
-          const wrong = guard.check(chunk)
-          if (wrong === "tls") return this.fail(wantsTls(this.#at()))
-          if (wrong !== null) return this.fail(wrong)
-          for (const listener of inner) listener.call(socket, chunk)
-        } catch (error) {
-          this.fail(
-            new ProtocolError({
-              what: `${this.address} sent what is not Kafka's protocol: ${String((error as Error).message)}`
-            })
-          )
-        }
+      this.#onData((chunk) => {
+        const wrong = guard.check(chunk)
+        if (wrong === null) { for (const listener of inner) listener.call(socket, chunk) }
+        return wrong
       })
     })
+  }
+
+  /** The library has opened it: what comes and goes from here on is read and written here. */
+  #takeOver(): void {
+    const { address, clientId, maxAnswerBytes } = { ...this.#options, address: this.address }
+    const { socket } = this.#connection
+    socket.removeAllListeners("data")
+    this.#phase = "greeting"
+    this.#writer = new FrameWriter(socket, clientId)
+    const reader = new FrameReader(address, maxAnswerBytes, (frame) => this.#answered(frame))
+    this.#onData((chunk) => reader.push(chunk))
+  }
+
+  /** What comes, for the one who reads it now; what it throws on bytes that are no Kafka ends the connection. */
+  #onData(read: (chunk: Buffer) => ProtocolError | "tls" | null): void {
+    this.#connection.socket.on("data", (chunk: Buffer) => {
+      if (this.#failure !== null) return
+      try {
+        const wrong = read(chunk)
+        if (wrong !== null) this.fail(wrong === "tls" ? wantsTls(this.#at()) : wrong)
+      } catch (error) {
+        this.fail(
+          new ProtocolError({
+            what: `${this.address} sent what is not Kafka's protocol: ${String((error as Error).message)}`
+          })
+        )
+      }
+    })
+  }
+
+  #answered(frame: Buffer): void {
+    if (this.#failure !== null) return
+    const correlationId = frame.readInt32BE(0)
+    const [pending] = this.#pending
+    if (pending?.correlationId !== correlationId) {
+      const asked = pending === undefined ? "nothing was asked" : `the next answer is that to ${pending.correlationId}`
+      throw new ProtocolError({ what: `an answer with correlation id ${correlationId}, where ${asked}` })
+    }
+    if (pending.key !== API_VERSIONS) this.#phase = "serving"
+    this.#settle(pending, Effect.succeed(frame.subarray(4)))
   }
 
   #timeOut(request: RawRequest, pending: Pending): void {
@@ -218,28 +251,13 @@ export class Link {
       }
       const pending: Pending = {
         settle: resume,
-        timer: setTimeout(() => this.#timeOut(request, pending), Math.min(request.timeoutMs, NEVER_MS))
+        timer: setTimeout(() => this.#timeOut(request, pending), Math.min(request.timeoutMs, NEVER_MS)),
+        correlationId: this.#nextCorrelationId,
+        key: request.key
       }
+      this.#nextCorrelationId = (this.#nextCorrelationId + 1) % NEVER_MS
       this.#pending.add(pending)
-      const createPayload = () => request.body.reduce((writer, chunk) => writer.append(chunk), Writer.create())
-      const parse = (_correlation: number, _key: number, _version: number, reader: Reader): Buffer =>
-        reader.buffer.slice()
-      this.#connection.send(
-        request.key,
-        request.version,
-        createPayload,
-        parse,
-        request.flexible,
-        false,
-        (error, bytes) => {
-          if (error) {
-            this.#failWith(error)
-            return this.#settle(pending, Effect.fail(this.#failure as WireError))
-          }
-          if (request.key !== API_VERSIONS) this.#phase = "serving"
-          this.#settle(pending, Effect.succeed(bytes as Buffer))
-        }
-      )
+      this.#writer?.write(request, pending.correlationId)
     })
   }
 
