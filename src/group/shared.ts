@@ -116,6 +116,8 @@ export const passGap = (shared: Shared, state: PartitionState, gap: GapError, ep
   // Forward, what was read before the gap stays good and its confirmations still count; back, they must not.
   if (gap.to < state.position) {
     state.generation = ++shared.generations
+    // What of the one before is in the queue is given out, and counts for nothing any more.
+    state.buffered = 0
     shared.book.open(state, state.generation, -1)
     state.deliveredTo = gap.to
   }

@@ -188,6 +188,27 @@ describe("where reading starts", () => {
       assert.deepInclude((yield* viewOf(w, "t-1"))?.problem, { _tag: "GapError", kind: "beyond" })
     }))
 
+  it.effect("a topic that is made anew again and again, with records in the queue each time, is read on", () =>
+    Effect.gen(function*() {
+      const options = { onTopicRecreated: "continue", maxBufferedBytes: 2_000 } as const
+      const w = yield* world({ topics: { t: 1, u: 3 }, brokers: 3 }, options)
+      yield* w.group.assign(at(0))
+      for (let round = 0; round < 20; round++) {
+        w.cluster.append("t", 0, numbers(10 * round, 10 * round + 10))
+        // Fetched, and not polled.
+        yield* TestClock.adjust("2 seconds")
+        w.cluster.recreate("t")
+        yield* TestClock.adjust("10 seconds")
+        yield* drain(w)
+      }
+      // More brokers share the bound from here on.
+      yield* w.group.assign(at(1, "u"), at(2, "u"))
+      yield* TestClock.adjust("1 second")
+      w.cluster.append("t", 0, ["last"])
+      yield* passUntil(() => w.seen.get("t-0")?.at(-1) === "last", drain(w))
+      assert.deepStrictEqual(w.seen.get("t-0"), [...numbers(0, 200), "last"])
+    }))
+
   for (const days of ["36500", "9".repeat(17), "9".repeat(400)]) {
     it.effect(`by_duration:P${days.slice(0, 20)}D, before there were timestamps, begins with the first record`, () =>
       Effect.gen(function*() {
