@@ -179,6 +179,15 @@ describe("a transform of the user's own", () => {
     const nothing = await run([module(`export const transform = () => {}`)])
     assert.isTrue(nothing.kind === "failed" && /returned nothing/.test(nothing.error.message))
   })
+  it("a timestamp that no record can have is its failure, not the batch's", async () => {
+    for (const value of ["NaN", "1e30", "-Infinity", "undefined", `"now"`, "5n"]) {
+      const made = await run([module(`export const transform = (r) => ({ ...r, timestamp: ${value} })`)])
+      assert.isTrue(
+        made.kind === "failed" && /as the timestamp; allowed are milliseconds/.test(made.error.message),
+        value
+      )
+    }
+  })
   it("a module that cannot be used is refused at start, in words", async () => {
     assert.match(await refused([module(`export const other = 1`)]), /exports no function named transform/)
     assert.match(await refused([spec("module", { path: join(folder, "missing.mjs") })]), /cannot be loaded/)

@@ -67,6 +67,12 @@ const asHeader = (header: unknown): Header => {
   return { key, value: asBytes("value" in header ? header.value ?? null : null, `the value of header "${header.key}"`) }
 }
 
+/** Refused here, where the transform is known: a batch with what does not fit into 64 bits cannot be written. */
+const asTimestamp = (value: unknown): bigint => {
+  if (typeof value === "number" && Math.abs(value) < 2 ** 63) return BigInt(Math.trunc(value))
+  throw new TypeError(`returned ${String(value)} as the timestamp; allowed are milliseconds since 1970`)
+}
+
 const fromUser = (result: unknown, record: MirrorRecord, given: UserRecord): MirrorRecord | null => {
   if (result === null) return null
   if (typeof result !== "object") {
@@ -80,7 +86,7 @@ const fromUser = (result: unknown, record: MirrorRecord, given: UserRecord): Mir
   // A timestamp nobody touched keeps all its 64 bits.
   const timestamp = next.timestamp === given.timestamp && given.timestamp === Number(record.timestamp)
     ? record.timestamp
-    : BigInt(Math.trunc(next.timestamp))
+    : asTimestamp(next.timestamp)
   return {
     topic: next.topic,
     partition: record.partition,
