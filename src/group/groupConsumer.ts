@@ -124,6 +124,8 @@ export interface GroupConsumer {
 }
 
 const COMMIT_TIMEOUT_MS = 10_000
+/** A recommended follower counts for so long at least: one that counts for nothing would be recommended for ever, and never read. */
+const LEAST_REPLICA_MS = 1_000
 
 const view = (shared: Shared, state: PartitionState): PartitionView => ({
   topic: state.topic,
@@ -300,7 +302,7 @@ const makeShared = (options: GroupConsumerOptions, settings: Shared["settings"],
   onTopicRecreated: options.onTopicRecreated ?? "gap",
   purpose: `fetch:${options.name}`,
   requestTimeoutMs: client.requestTimeoutMs,
-  replicaMaxAgeMs: client.metadataMaxAgeMs,
+  replicaMaxAgeMs: Math.max(LEAST_REPLICA_MS, client.metadataMaxAgeMs),
   maxBufferedBytes: options.maxBufferedBytes ?? 64 * 1024 * 1024,
   partitions: new Map(),
   ready: [],

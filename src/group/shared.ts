@@ -55,7 +55,7 @@ export interface Shared {
   readonly purpose: string
   readonly requestTimeoutMs: number
   readonly maxBufferedBytes: number
-  /** metadata.max.age.ms: how long a recommended follower is read (KIP-392). */
+  /** metadata.max.age.ms, a second at least: how long a recommended follower is read (KIP-392). */
   readonly replicaMaxAgeMs: number
   readonly partitions: Map<string, PartitionState>
   readonly ready: Array<Fetched>

@@ -86,6 +86,17 @@ describe("leaders", () => {
       yield* reads(w, "t-0", 1)
     }))
 
+  it.effect("a follower is read also where metadata may have no age at all", () =>
+    Effect.gen(function*() {
+      const w = yield* world({ topics: { t: 1 }, brokers: 2 }, {
+        settings: { "bootstrap.servers": "fake:1", "metadata.max.age.ms": 0 }
+      })
+      w.cluster.at("t").follower = 2
+      w.cluster.append("t", 0, ["a"])
+      yield* w.group.assign(at(0))
+      yield* reads(w, "t-0", 1)
+    }))
+
   for (const fetchVersion of [4, 8, 12]) {
     it.effect(`works with brokers whose newest Fetch is version ${fetchVersion}`, () =>
       Effect.gen(function*() {
