@@ -3,6 +3,7 @@
  * mutable state; every change happens between two suspension points of a fiber, so nothing here needs a lock.
  */
 import { Deferred, Effect, Latch } from "effect"
+import { LASTING } from "../wire/brokerPool.ts"
 import type { BrokerNode, Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { OffsetRange } from "../wire/ranges.ts"
@@ -100,7 +101,7 @@ export class BrokerLink {
 
   constructor(broker: number, memberId: string) {
     this.broker = broker
-    this.purpose = `share:${memberId}:${broker}`
+    this.purpose = `${LASTING}${memberId}:${broker}`
   }
 
   get ended(): boolean {

@@ -3,9 +3,9 @@
  *
  * Guarantees: opening is done once for all who wait for it, and goes on when one of them is interrupted; a broker
  * that cannot be reached is tried again after reconnect.backoff.ms, doubling to reconnect.backoff.max.ms, full
- * jitter; an idle connection is closed after connections.max.idle.ms; one whose SASL session ends soon is replaced
- * and closed when its last answer is in; everything is closed with the scope of the pool, in the pool's turn: what was
- * acquired after it and says goodbye when the scope closes can still be heard.
+ * jitter; an idle connection is closed after connections.max.idle.ms (but LASTING ones); one whose SASL session ends
+ * soon is replaced and closed when its last answer is in; everything is closed with the scope of the pool, in the
+ * pool's turn: what was acquired after it and says goodbye when the scope closes can still be heard.
  */
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { type Link, openLink } from "./connection.ts"
@@ -14,6 +14,12 @@ import { askOffers, type Offers } from "./offers.ts"
 import { backoffCeilingMs, backoffMs, nowMs } from "./retry.ts"
 import type { Security } from "./security.ts"
 import { type ClientConfig, type HostPort, showHostPort } from "./settings.ts"
+
+/**
+ * How the purpose of connections begins that are closed by `release` only, however idle: a broker ties a share session
+ * to its connection, and gives to others what is held in it when that closes.
+ */
+export const LASTING = "share:"
 
 /** What is used of a connection; a cluster without sockets (src/embedded) has its own. */
 export type LinkPort = Pick<
@@ -172,9 +178,9 @@ export const makeBrokerPool = (
       }
       for (const [key, slot] of [...slots]) {
         const ready = slot.ready
-        if (ready === null || (ready.link.isOpen && (ready.link.inflight > 0 || ready.link.idleMs < config.idleMs))) {
-          continue
-        }
+        if (ready === null) continue
+        const idle = ready.link.idleMs >= config.idleMs && !slot.purpose.startsWith(LASTING)
+        if (ready.link.isOpen && (ready.link.inflight > 0 || !idle)) continue
         slots.delete(key)
         yield* close(ready)
       }

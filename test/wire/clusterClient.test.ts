@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Random } from "effect"
+import { LASTING } from "../../src/wire/brokerPool.ts"
 import { describeCluster } from "../../src/wire/messages/describeCluster.ts"
 import { findCoordinator } from "../../src/wire/messages/findCoordinator.ts"
 import { metadata } from "../../src/wire/messages/metadata.ts"
@@ -64,6 +65,25 @@ describe("connections", () => {
       )
       yield* ask
       assert.strictEqual(broker.connections(), 2)
+    })))
+
+  it.live("of a share session stay open however idle: with them the broker would take back what is held", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const broker = yield* fakeBroker(scripted({ other: (request) => described(request) }))
+      const client = yield* clientOf([broker], { "connections.max.idle.ms": 100 })
+      const ask = (purpose: string) => client.request({ kind: "any" }, describeCluster, ASK, { purpose })
+      yield* ask(`${LASTING}member:1`)
+      for (const connections of [2, 3]) {
+        yield* ask("control")
+        assert.strictEqual(broker.connections(), connections)
+        yield* Effect.promise(() => until(() => broker.openConnections() <= 1, { what: "the idle one to be closed" }))
+      }
+      yield* ask(`${LASTING}member:1`)
+      assert.strictEqual(broker.connections(), 3)
+      yield* client.release(`${LASTING}member:1`)
+      yield* Effect.promise(() =>
+        until(() => broker.openConnections() === 0, { what: "the released one to be closed" })
+      )
     })))
 
   it.live("are all closed with the scope, those being opened too, and a request then fails at once", () =>
