@@ -2,7 +2,7 @@ import { Effect, Exit } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import type { TransformSpec } from "../../src/config/types.ts"
 import { buildChain } from "../../src/mirror/transforms/build.ts"
 import type { MirrorRecord, TransformOutcome } from "../../src/mirror/transforms/transform.ts"
@@ -162,6 +162,18 @@ describe("a transform of the user's own", () => {
   })
   it("null drops the record", async () => {
     assert.strictEqual((await run([module(`export const transform = () => null`)])).kind, "drop")
+  })
+  it("what it never settles is tried again after a minute: a lane does not wait for ever", async () => {
+    const chain = await Effect.runPromise(buildChain([module("export const transform = () => new Promise(() => {})")]))
+    vi.useFakeTimers()
+    try {
+      const waiting = (chain as NonNullable<typeof chain>).apply(record())
+      await vi.advanceTimersByTimeAsync(60_000)
+      const late = await waiting
+      assert.isTrue(late.kind === "failed" && late.retriable && /no answer within 60 s/.test(late.error.message))
+    } finally {
+      vi.useRealTimers()
+    }
   })
   it("what it throws is a failure, retriable when the error says so; nothing is thrown past it", async () => {
     const fatal = await run([module(`export const transform = () => { throw new TypeError("bad record") }`)])

@@ -5,7 +5,8 @@
  * The module sees { topic, partition, offset, timestamp, key, value, headers: [{ key, value }] } with Buffers (or
  * null) for key and value, text for header keys and a number for the timestamp; it returns the same shape, or null to
  * drop the record, or a promise of either. It may leave fields out: they stay as they were. It throws to reject
- * the record, and throws an error with `retriable: true` to have it delivered again.
+ * the record, and throws an error with `retriable: true` to have it delivered again. A promise that is not settled
+ * within a minute counts as such an error: what a lane waits for without end would hold its partitions in silence.
  */
 import { Effect, Schema } from "effect"
 import { pathToFileURL } from "node:url"
@@ -98,6 +99,17 @@ const fromUser = (result: unknown, record: MirrorRecord, given: UserRecord): Mir
   }
 }
 
+const ANSWER_MS = 60_000
+
+/** What the promise gives, or a failure that passes when it gives nothing in time. */
+const inTime = (promise: Promise<unknown>): Promise<unknown> => {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    reject(Object.assign(new Error(`gave no answer within ${ANSWER_MS / 1_000} s`), { retriable: true }))
+  }, ANSWER_MS)
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
 /** Loads the module once. Fails in words when it cannot be loaded or has no `transform`. */
 export const loadModuleTransform = Effect.fn("loadModuleTransform")(function*(name: string, path: string) {
   const loaded = yield* Effect.tryPromise({
@@ -121,7 +133,7 @@ export const loadModuleTransform = Effect.fn("loadModuleTransform")(function*(na
       // The user may change the view in place: what was given is kept apart to tell.
       const before = { ...view, headers: view.headers }
       const result = user(view)
-      if (result instanceof Promise) return result.then((settled: unknown) => fromUser(settled, record, before))
+      if (result instanceof Promise) return inTime(result).then((settled: unknown) => fromUser(settled, record, before))
       return fromUser(result, record, before)
     }
   }
