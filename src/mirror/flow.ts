@@ -33,6 +33,7 @@ import { needsProvenance, withProvenance } from "./provenance.ts"
 import { type Repairs, withRepairEvents, withRepairs } from "./repair/repairs.ts"
 import { awaitGoal, observeLag, type ProgressParts, takeGoal } from "./progress.ts"
 import { type Log, makeLog, makeReport, makeTrouble } from "./report.ts"
+import { returns } from "./returning.ts"
 import { type Assignments, makeAssignments } from "./sources/assignments.ts"
 import { type LaneSourceError, makeLaneSource } from "./sources/laneSource.ts"
 import type { FlowState } from "./state.ts"
@@ -314,6 +315,7 @@ const openOffsets = (running: Running): Effect.Effect<FlowOffsets, WireError, Sc
     clusters: running.clusters,
     guarantee: running.chosen.candidate.guarantee,
     topics: () => running.topics.list,
+    bothWays: (topic) => returns(running.config, running.handle.flow, topic),
     log: running.log,
     onGroups: (rows) => running.handle.metrics.groups(standingsOf(rows))
   })

@@ -20,6 +20,7 @@ import { floorRule } from "./offsets/flowOffsets.ts"
 import type { Translation } from "./offsets/offsetMap.ts"
 import { offsetsTopicName, openOffsetsTopic } from "./offsets/offsetsTopic.ts"
 import { Translator } from "./offsets/translator.ts"
+import { returns } from "./returning.ts"
 
 export interface OffsetRow {
   readonly flow: string
@@ -120,7 +121,8 @@ const open = (config: ResolvedConfig, name: string | null) =>
       rule: floorRule(flow.groupProtocol.value, choice.effective),
       transactional: choice.effective === "exactly-once",
       groupId: flow.groupId,
-      topics: () => topics
+      topics: () => topics,
+      bothWays: (topic) => returns(config, flow, topic)
     })
     return { flow, clusters, topics, translator } satisfies Opened
   })

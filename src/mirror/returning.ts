@@ -62,9 +62,18 @@ export const makeReturning = (config: ResolvedConfig, flow: ResolvedFlow): (topi
 
 const made = new WeakMap<ResolvedFlow, (topic: string) => boolean>()
 
+const remembering = (ask: (topic: string) => boolean): (topic: string) => boolean => {
+  const answers = new Map<string, boolean>()
+  return (topic) => {
+    const answer = answers.get(topic) ?? ask(topic)
+    answers.set(topic, answer)
+    return answer
+  }
+}
+
 /** The same; what is found of a flow is kept as long as its configuration. */
 export const returns = (config: ResolvedConfig, flow: ResolvedFlow, topic: string): boolean => {
-  const known = made.get(flow) ?? makeReturning(config, flow)
+  const known = made.get(flow) ?? remembering(makeReturning(config, flow))
   made.set(flow, known)
   return known(topic)
 }

@@ -38,6 +38,8 @@ export interface FlowOffsetsOptions {
   /** What is in force. */
   readonly guarantee: "exactly-once" | "at-least-once"
   readonly topics: () => ReadonlyArray<MirroredTopic>
+  /** Whether a source topic is fed from the target, too. */
+  readonly bothWays: (source: string) => boolean
   readonly log: Log
   /** After each pass over the groups. */
   readonly onGroups: (rows: ReadonlyArray<GroupOffset>) => void
@@ -247,7 +249,8 @@ export const openFlowOffsets = (options: FlowOffsetsOptions): Effect.Effect<Flow
       rule: floorRule(flow.groupProtocol.value, guarantee),
       transactional: guarantee === "exactly-once",
       groupId: flow.groupId,
-      topics
+      topics,
+      bothWays: options.bothWays
     })
     let rows: ReadonlyArray<GroupOffset> = []
     const groups = groupTask(options, topic, translator, (found) => {

@@ -30,6 +30,8 @@ export interface TranslatorOptions {
   /** The flow's own group on the source. */
   readonly groupId: string
   readonly topics: () => ReadonlyArray<MirroredTopic>
+  /** Whether a source topic is fed from the target, too, by other flows (returning.ts). */
+  readonly bothWays: (source: string) => boolean
 }
 
 /** Where a source partition goes, and a position there. */
@@ -41,6 +43,15 @@ export interface Translated {
 
 type Ends = ReadonlyMap<string, number>
 const unknown = (reason: string): Translation => ({ kind: "unknown", reason })
+
+/**
+ * Records that came from the target lie there already, at places that this flow does not note, and more of them may be
+ * on their way: a position by this flow's records alone would skip those of them that the reader has not consumed.
+ */
+const ofOneWayOnly = (found: Translation): Translation =>
+  found.kind === "unknown" ? found : unknown(
+    `the topic is mirrored both ways, and where a reader is in the records of the other side is not known (by those of this side alone it would be ${found.offset})`
+  )
 
 const asTopics = (counts: ReadonlyMap<string, number>): ReadonlyArray<MirroredTopic> =>
   [...counts].map(([name, partitions]) => ({ source: name, sourceId: "", target: name, partitions }))
@@ -158,14 +169,12 @@ export class Translator {
     const others = [...slot?.places.values() ?? []].filter((place) => place !== main)
     // Where transforms rename all, nothing is in the topic of the flow's own naming.
     const places = main === null && others.length > 0 ? others : [main, ...others]
+    const bothWays = this.#options.bothWays(topic.source)
     return places.map((place) => {
       const at = place ?? { topic: topic.target, partition }
       const name = partitionName(at.topic, at.partition)
-      return {
-        topic: at.topic,
-        partition: at.partition,
-        translation: this.#translate(slot, place, name, position, logStart)
-      }
+      const found = this.#translate(slot, place, name, position, logStart)
+      return { topic: at.topic, partition: at.partition, translation: bothWays ? ofOneWayOnly(found) : found }
     })
   }
 
@@ -183,7 +192,8 @@ export class Translator {
           : this.#isMixed(place)
           ? unknown("records of several partitions of the source are in it")
           : translateBack(slot, place, position, logStart)
-        return { topic: topic.source, partition: n, translation }
+        const bothWays = this.#options.bothWays(topic.source)
+        return { topic: topic.source, partition: n, translation: bothWays ? ofOneWayOnly(translation) : translation }
       }
     }
     return null
