@@ -161,7 +161,7 @@ addon_build() {
     if addon_restore; then return 0; fi
   fi
   addon_libraries
-  say "add-on" "building librdkafka's Node add-on, which takes a minute or two"
+  say "add-on" "building librdkafka's Node add-on: a minute or two, on a busy machine ten; $log shows how far it is"
   rm -rf "$addon/build"
   CKJS_LINKING=dynamic npm_config_nodedir=$headers \
     npm rebuild --foreground-scripts @confluentinc/kafka-javascript >"$log" 2>&1 </dev/null && addon_loads && return
