@@ -29,7 +29,7 @@ const flowText = (flow: Flow): string => {
     ...flow.rights.map((right) => `right      ${rightSentence(right)}`),
     ...shortened(flow.changes).map((change) => `change     ${change}`),
     "",
-    flow.topics.length === 0 ? "no topics match" : table(
+    flow.topics.length === 0 ? "no topics to show" : table(
       ["topic", "target topic", "partitions", ""],
       flow.topics.map((t) => [t.source, t.target, String(t.partitions), t.exists ? "" : "to be created"]),
       new Set([2])
