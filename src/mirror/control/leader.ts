@@ -120,7 +120,7 @@ class Member {
   #become(leads: boolean): void {
     if (this.#leads === leads) return
     this.#leads = leads
-    this.#options.log("info", leads ? "this process does the control tasks" : "another process does the control tasks")
+    this.#options.log("info", leads ? "this process does the control tasks" : "leaves the control tasks to others")
     this.#changed.notify()
   }
 
