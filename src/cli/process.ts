@@ -18,10 +18,26 @@ const AGAIN = "what was read and not acknowledged is delivered again"
 
 const say = (what: string): void => void process.stderr.write(`onceover: ${what}\n`)
 
+/**
+ * Ends the process although a native client may still be at work: a member of a group that cannot be left blocks its
+ * thread for a session time-out, and process.exit waits for all threads. So, behind everybody who has to write a last
+ * line, the process becomes another one that only has the exit code.
+ */
+const endAtOnce = (code: number): never => {
+  process.once("exit", () => {
+    try {
+      process.execve?.(process.execPath, [process.execPath, "-e", `process.exit(${code})`], {})
+    } catch {
+      // Not where programs may not be started (Node's permissions): then threads are waited for.
+    }
+  })
+  return process.exit(code)
+}
+
 const crash = (error: unknown): never => {
   const words = error instanceof Error ? error.message : String(error)
   say(`internal error: ${words.split("\n")[0]}`)
-  process.exit(FAILED)
+  return endAtOnce(FAILED)
 }
 
 const watchForCrashes = (): void => {
@@ -37,13 +53,13 @@ const watchForSignals = (fiber: Fiber.Fiber<number>, stopMs: () => number): void
   const stop = (): void => {
     if (stopping) {
       say(`stopped by a second signal; ${AGAIN}`)
-      process.exit(FAILED)
+      endAtOnce(FAILED)
     }
     stopping = true
     // Every finalizer has a bound of its own; this is for the one that has not.
     setTimeout(() => {
       say(`the stop took too long; ${AGAIN}`)
-      process.exit(FAILED)
+      endAtOnce(FAILED)
     }, stopMs() + CLOSING_MS).unref()
     Effect.runFork(Fiber.interrupt(fiber))
   }
@@ -54,7 +70,8 @@ const watchForSignals = (fiber: Fiber.Fiber<number>, stopMs: () => number): void
 /** Runs a command line to the end of the process. `pipeline` is what run and check need; tests give their own. */
 export const runProcess = (args: ReadonlyArray<string>, env: Environment, pipeline: Effect.Effect<Pipeline>): void => {
   watchForCrashes()
-  let stopMs = 0
+  /** null: no service runs, so no native client does. */
+  let stopMs: number | null = null
   const edges: Edges = {
     env,
     pipeline,
@@ -73,12 +90,13 @@ export const runProcess = (args: ReadonlyArray<string>, env: Environment, pipeli
     }
   }
   const fiber = Effect.runFork(program(parseCommandLine(args), edges))
-  watchForSignals(fiber, () => stopMs)
+  watchForSignals(fiber, () => stopMs ?? 0)
   // A service that only waits must not end because nothing is left to do for the event loop.
   setInterval(() => {}, KEEP_ALIVE_MS)
   fiber.addObserver((exit) => {
-    if (Exit.isSuccess(exit)) process.exit(exit.value)
-    if (Cause.hasInterruptsOnly(exit.cause)) process.exit(0)
-    crash(Cause.squash(exit.cause))
+    const end = stopMs === null ? process.exit : endAtOnce
+    if (Exit.isSuccess(exit)) end(exit.value)
+    else if (Cause.hasInterruptsOnly(exit.cause)) end(0)
+    else crash(Cause.squash(exit.cause))
   })
 }

@@ -1,7 +1,8 @@
 /** The program as a process: exit codes, one line for each failure, signals, crashes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type Server } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -11,6 +12,7 @@ import { stringify } from "yaml"
 import { VERSION } from "../../src/version.ts"
 import { CLI_FIXTURE, type CliEnd, runCli, startCli } from "../kit/cli.ts"
 import { minimal, type Plain } from "../kit/configFile.ts"
+import { within } from "../kit/until.ts"
 
 let folder = ""
 beforeAll(() => {
@@ -134,6 +136,22 @@ describe("a service", () => {
       assert.deepStrictEqual(end.errLines, ["started", "released"])
     })
   }
+
+  it("that a native client holds up ends all the same when it has released what it holds", async () => {
+    const pipe = join(folder, "pipe")
+    assert.strictEqual(spawnSync("mkfifo", [pipe]).status, 0)
+    const running = startCli(["run", file("blocks.yaml", config())], {
+      script: CLI_FIXTURE,
+      env: { SERVICE: "blocks", PIPE: pipe }
+    })
+    await running.saw("started")
+    running.signal("SIGTERM")
+    const end = await within(running.end, { what: "the process to end", timeoutMs: 20_000 }).finally(() =>
+      // Lets the thread go, so that nothing is left behind where it has not ended.
+      closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK))
+    )
+    assert.deepStrictEqual([end.code, end.errLines], [0, ["started", "released"]])
+  })
 
   it("that does not stop is ended by a second signal, at once and with 1", async () => {
     const running = fixture("hangs", ["run", file("hangs.yaml", config())])

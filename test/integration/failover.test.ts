@@ -138,9 +138,7 @@ describe("the runbook of a failover", () => {
             ...flows.forth,
             "refresh.topics.interval.seconds": 1,
             "refresh.groups.interval.seconds": 1,
-            "sync.group.offsets.interval.seconds": 1,
-            // A group whose cluster is gone is waited for so long at the stop.
-            "consumer.override.session.timeout.ms": 6_000
+            "sync.group.offsets.interval.seconds": 1
           }]
         }
       })
