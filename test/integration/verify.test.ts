@@ -161,6 +161,9 @@ describe("verify, where the test has written both sides,", () => {
     assert.deepStrictEqual(await lostBetween({ timeMs: NOW + 600 }, null), [900])
     assert.deepStrictEqual(await lostBetween(null, { timeMs: NOW + 400 }), [100])
     assert.deepStrictEqual(await lostBetween({ offset: 200 }, { offset: 400 }), [])
+    // The source has no record as late as that.
+    const after = only(await verify(flow(topic), { from: { timeMs: NOW + 5_000 } }))
+    assert.deepInclude(after, { equal: true, foreign: 0 })
   })
 
   it("applies the flow's transforms to the source's records before it compares", async () => {

@@ -94,6 +94,44 @@ const find = (
     return last < 0 ? null : { first, last }
   })
 
+/** Behind the last copy of any of them. Null: none of them is there. */
+const findEnd = (
+  reading: Reading,
+  range: PartitionRange,
+  hashes: Hashes,
+  watched: ReadonlyArray<string>
+): Effect.Effect<number | null, WireError> =>
+  Effect.gen(function*() {
+    const known = new Set(watched)
+    let end = -1
+    yield* readRange({ ...reading, onPassed: () => {} }, range, (records) =>
+      after(
+        hashes(records, (hash, offset) => {
+          if (known.has(hash)) end = offset + 1
+        }),
+        () => true
+      ))
+    return end < 0 ? null : end
+  })
+
+/** The last records before the part that are to be on the target, from as far back as there are any. */
+const watchBefore = (
+  reading: Reading,
+  part: SourcePart,
+  hashes: Hashes,
+  count: number
+): Effect.Effect<ReadonlyArray<string>, WireError> =>
+  Effect.gen(function*() {
+    let to = part.from
+    for (let span = count; to > part.logStart; span *= 10) {
+      const from = Math.max(part.logStart, to - span)
+      const found = yield* watch(reading, { ...part, from, to }, hashes, to - from, "last")
+      if (found.length > 0) return found.slice(0, count)
+      to = from
+    }
+    return []
+  })
+
 export interface Located {
   readonly part: SourcePart
   readonly target: TargetPart
@@ -125,8 +163,38 @@ export const locate = (sides: Sides, part: SourcePart, target: TargetPart): Effe
       if (zone !== null) {
         return yield* locateEnd(sides, part, { ...target, from: zone.first }, { source: 0, target: edge(zone) })
       }
+      return yield* locateBehind(sides, part, target, watched.length === 0)
     }
     return yield* locateEnd(sides, part, target, { source: 0, target: 0 })
+  })
+
+/**
+ * Nothing of the part tells where it begins on the target: that is behind what lies before it.
+ *
+ * Where the order is not kept, what is expected may stand before that, too.
+ */
+const locateBehind = (sides: Sides, part: SourcePart, target: TargetPart, nothingExpected: boolean) =>
+  Effect.gen(function*() {
+    const count = sides.ordered ? WATCHED_IN_ORDER : WATCHED
+    const watched = yield* watchBefore(sides.source, part, ofSource(part, target.compared), count)
+    const end = watched.length === 0
+      ? null
+      : yield* findEnd(sides.target, target, ofTarget(target.compared), watched)
+    if (end !== null) {
+      const from = sides.ordered || nothingExpected ? end : target.from
+      return yield* locateEnd(sides, part, { ...target, from }, { source: 0, target: end })
+    }
+    if (!nothingExpected || target.from >= target.to) {
+      return yield* locateEnd(sides, part, target, { source: 0, target: 0 })
+    }
+    const note =
+      `nothing that is mirrored stands at the source's offset ${part.from} or behind it, nor is what stood before it to be found on the target: what the target holds is not compared`
+    const located: Located = {
+      part: { ...part, notes: [...part.notes, note] },
+      target: { ...target, from: target.to },
+      zone: { source: 0, target: 0 }
+    }
+    return located
   })
 
 const locateEnd = (sides: Sides, part: SourcePart, target: TargetPart, zone: Place["zone"]) =>

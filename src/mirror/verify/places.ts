@@ -8,6 +8,8 @@ import type { PartitionRange, Reading } from "./rangeReader.ts"
 /** One source partition. Offsets at `to` and behind may be on the target or not, up to `optionalTo`. */
 export interface SourcePart extends PartitionRange {
   readonly optionalTo: number
+  /** Where the log begins, at or below `from`. */
+  readonly logStart: number
   readonly targetTopic: string
   readonly chain: TransformChain | null
   /** Why it does not begin or end where the log does, in sentences. */

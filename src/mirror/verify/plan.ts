@@ -73,6 +73,7 @@ const sourcePart = (planning: Planning, topic: MirroredTopic, partition: number,
     from,
     to,
     optionalTo: Math.max(to, optionalTo),
+    logStart: start,
     targetTopic: topic.target,
     chain: needsProvenance(config, flow, clusters, topic.source) ? withProvenance(chain, clusters, () => {}) : chain,
     notes: start > 0 ? [`the source begins at offset ${start}: what it has removed is not compared`] : []
