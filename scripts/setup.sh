@@ -14,6 +14,7 @@ mkdir -p "$tools" 2>/dev/null && [ -w "$tools" ] || fail "$root cannot be writte
 lock() {
   if command -v flock >/dev/null 2>&1; then
     exec 9>"$tools/setup.lock"
+    flock -n 9 || say setup "waits for another one that runs here"
     flock -w 1800 9 || fail "another setup has been running here for 30 minutes: end it and run npm run setup again."
     return
   fi

@@ -88,8 +88,8 @@ const bannedNames: ReadonlyMap<string, string> = new Map([
   ["console", CONSOLE]
 ])
 
-/** Files that stand at an edge: the socket's, and that of tokens whose times are another machine's wall clock. */
-const edgeFiles = new Set(["src/wire/connection.ts", "src/wire/oauth.ts"])
+/** Files that stand at an edge: the socket's, that of tokens whose times are another machine's, and that of users' code. */
+const edgeFiles = new Set(["src/wire/connection.ts", "src/wire/oauth.ts", "src/mirror/transforms/module.ts"])
 
 const isEdge = (file: string): boolean => {
   const path = relative(projectRoot, file).split(sep).join("/")

@@ -40,5 +40,8 @@ export const parsePattern = (pattern: string): ParsedPattern => {
   }
   const source = pattern.startsWith("(?i)") ? `(?i:${pattern.slice(4)})` : pattern
   const why = compile(source)
-  return why === null ? { ok: true, source } : { ok: false, why: `is not a regular expression (${why})` }
+  if (why === null) return { ok: true, source }
+  // As names are matched in a shell.
+  const meant = /^[*?+]/.test(source) ? `; .${source} is meant, where anything may stand there` : ""
+  return { ok: false, why: `is not a regular expression (${why}${meant})` }
 }

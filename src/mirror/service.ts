@@ -134,6 +134,7 @@ const supervise = (
     }
     supervised.end = "stopped"
     state.become("stopped", null, yield* Clock.currentTimeMillis)
+    yield* Effect.logInfo(`the flow has stopped; it has mirrored ${state.mirrored} records since it was started`)
   }).pipe(Effect.annotateLogs({ flow: supervised.handle.flow.name }))
 
 /** Fails when no flow could be started: then it is the configuration or the network, and somebody should know now. */
@@ -197,6 +198,9 @@ const stop = (
   Effect.gen(function*() {
     begin()
     const now = yield* Clock.currentTimeMillis
+    if (all.some(({ handle }) => handle.state.state === "running")) {
+      yield* Effect.logInfo(`stops: what is being written is finished first, for ${timeoutMs} ms at the most`)
+    }
     // A flow that is still connecting, or waits for its next try, has nothing to finish.
     yield* Fiber.interruptAll(fibers.filter((_, n) => all[n]?.handle.state.state !== "running"))
     for (const { end, handle } of all) if (end === null) handle.state.become("stopping", null, now)

@@ -104,6 +104,9 @@ const authenticationSentence = (errors: ReadonlyArray<Failed>, mechanism: string
   if (errors.some((e) => e.apiId === "UNSUPPORTED_SASL_MECHANISM")) {
     return `the listener does not offer SASL ${mechanism}; check sasl.mechanism`
   }
+  if (errors.some((e) => e.apiId === "ILLEGAL_SASL_STATE")) {
+    return "the listener wants no SASL; check the port, or set security.protocol to PLAINTEXT or SSL"
+  }
   const refused = errors.find((e) => e.apiId === "SASL_AUTHENTICATION_FAILED")
   // The library wraps every failure of the exchange, a lost connection too: that one is no verdict.
   const lost = errors.some((e) => e.code === "PLT_KFK_NETWORK" && e.message === "Connection closed")

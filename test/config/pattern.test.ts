@@ -43,4 +43,9 @@ describe("a pattern in Java's dialect", () => {
       assert.match(parsed.ok ? "" : parsed.why, /^(is|uses) \S.*\S$/)
     })
   }
+
+  it("a star as a shell has it is told how it is written", () => {
+    const parsed = parsePattern("*")
+    assert.match(parsed.ok ? "" : parsed.why, /Nothing to repeat; \.\* is meant/)
+  })
 })

@@ -71,6 +71,16 @@ describe("SASL", () => {
       }
     }))
 
+  it.live("a listener that wants none says so: it is not the password that is wrong", () =>
+    Effect.gen(function*() {
+      const error = yield* failure(SCRAM, (request) =>
+        request.key === saslHandshake.key
+          ? answer(request, saslHandshake, { errorCode: 34, mechanisms: [] })
+          : offer(request, [saslHandshake, saslAuthenticate]))
+      assert.match(error.message, /the listener wants no SASL; .*set security\.protocol to PLAINTEXT or SSL/)
+      assert.notMatch(error.message, /password/)
+    }))
+
   it.live("a server that cannot prove that it knows the password is not believed", () =>
     Effect.gen(function*() {
       for (const last of ["v=AAAA", "", "e=other-error"]) {
