@@ -4,12 +4,14 @@
  */
 import { Effect } from "effect"
 import type { ResolvedConfig, ResolvedFlow } from "../config/types.ts"
+import type { Cluster } from "../wire/cluster.ts"
 import { makeControlLog } from "./control/controlLog.ts"
 import { positionsOf } from "./control/groupPositions.ts"
 import { allGroups, type GroupKind, isActive, moveGroup } from "./control/groups.ts"
 import { type GroupOffset, groupFilter, sourceGroups, syncGroups } from "./control/groupSync.ts"
 import { isRemote } from "./control/identities.ts"
 import { leaderGroupId } from "./control/leader.ts"
+import { reachableEnds } from "./control/logOffsets.ts"
 import { partitionName } from "./control/offsets.ts"
 import { findTopic } from "./control/smallTopic.ts"
 import { placedTopics } from "./control/topicPass.ts"
@@ -55,8 +57,10 @@ export type OffsetsQuestion =
   /** `reverse`: from where the group stands on the target to the source. `commit`: writes it, where the group has no members. */
   | { readonly kind: "group"; readonly group: string; readonly reverse: boolean; readonly commit: boolean }
 
+type PositionQuestion = Extract<OffsetsQuestion, { readonly kind: "position" }>
+
 export interface OffsetsRequest {
-  /** The flow's name; null: the only one. */
+  /** The flow's name; null: the only one that is enabled. */
   readonly flow: string | null
   readonly question: OffsetsQuestion
 }
@@ -68,11 +72,16 @@ interface Opened {
   readonly translator: Translator
 }
 
+/** Without a name: the only one, or the only one that is enabled. */
 const flowOf = (config: ResolvedConfig, name: string | null): Effect.Effect<ResolvedFlow, FlowStopped> => {
   const names = config.flows.map((flow) => flow.name)
-  const found = name === null && config.flows.length === 1
-    ? config.flows[0]
-    : config.flows.find((flow) => flow.name === name)
+  const enabled = config.flows.filter((flow) => flow.enabled)
+  const [only, another] = enabled.length === 0 ? config.flows : enabled
+  const found = name !== null
+    ? config.flows.find((flow) => flow.name === name)
+    : another === undefined
+    ? only
+    : undefined
   if (found !== undefined) return Effect.succeed(found)
   return Effect.fail(
     new FlowStopped({
@@ -138,19 +147,46 @@ const offsetOf = (translation: Translation): Pick<OffsetRow, "exact" | "reason">
     }
     : { offset: translation.offset, exact: true, reason: null }
 
-const position = (
-  { flow, topics, translator }: Opened,
-  { offset, partition, reverse, topic }: OffsetsQuestion & { readonly kind: "position" }
-): Effect.Effect<ReadonlyArray<OffsetRow>, FlowStopped> => {
-  const head = { flow: flow.name, group: null, kind: null, committed: null, state: "" }
+/** Why no reader can stand at an offset: its log ends before it. null: it does not. */
+const beyondEnd = (cluster: Cluster, topic: MirroredTopic, partition: number, offset: number) =>
+  Effect.gen(function*() {
+    const name = partitionName(topic.source, partition)
+    const end = (yield* reachableEnds(cluster, [topic], false)).found.get(name)
+    if (end === undefined || offset <= end) return null
+    return `${name} on "${cluster.name}" ends at offset ${end}, before the one that is asked for`
+  })
+
+const behindEnd = <Row extends Pick<OffsetRow, "exact" | "reason">>(row: Row, beyond: string | null): Row =>
+  beyond === null ? row : { ...row, exact: false, reason: row.reason === null ? beyond : `${beyond}; ${row.reason}` }
+
+/** The topic is none of this side; where it is one of the other side, that is what was meant. */
+const wrongTopic = ({ clusters, flow, topics }: Opened, { partition, reverse, topic }: PositionQuestion) => {
+  const name = `${topic}-${partition}`
+  const other = topics.find((one) => (reverse ? one.source : one.target) === topic && one.source !== one.target)
   if (reverse) {
+    const meant = other === undefined ? "" : `; --reverse takes the topic on "${clusters.target.name}": ${other.target}`
+    return new FlowStopped({ what: `flow ${flow.name} has mirrored nothing into ${name}${meant}` })
+  }
+  const meant = other === undefined
+    ? ""
+    : `; the topic on "${clusters.source.name}" is ${other.source}, and --reverse goes from ${topic} to it`
+  return new FlowStopped({ what: `flow ${flow.name} does not mirror ${name}${meant}` })
+}
+
+const POSITION = { group: null, kind: null, committed: null, state: "" } as const
+
+const positionBack = (opened: Opened, asked: PositionQuestion) =>
+  Effect.gen(function*() {
+    const { clusters, flow, translator } = opened
+    const { offset, partition, topic } = asked
     const back = translator.translateBack(topic, partition, offset)
-    if (back === null) {
-      return Effect.fail(new FlowStopped({ what: `flow ${flow.name} has mirrored nothing into ${topic}-${partition}` }))
-    }
+    if (back === null) return yield* wrongTopic(opened, asked)
+    const there = { source: topic, sourceId: "", target: topic, partitions: partition + 1 }
+    const beyond = yield* beyondEnd(clusters.target, there, partition, offset)
     const { exact, offset: sourceOffset, reason } = offsetOf(back.translation)
-    return Effect.succeed([{
-      ...head,
+    const row: OffsetRow = {
+      ...POSITION,
+      flow: flow.name,
       sourceTopic: back.topic,
       sourcePartition: back.partition,
       sourceOffset,
@@ -159,17 +195,22 @@ const position = (
       targetOffset: offset,
       exact,
       reason
-    }])
-  }
-  const found = topics.find((one) => one.source === topic && partition < one.partitions)
-  if (found === undefined) {
-    return Effect.fail(new FlowStopped({ what: `flow ${flow.name} does not mirror ${topic}-${partition}` }))
-  }
-  return Effect.succeed(
-    translator.translate(found, partition, offset).map((to): OffsetRow => {
+    }
+    return [behindEnd(row, beyond)]
+  })
+
+const position = (opened: Opened, asked: PositionQuestion) =>
+  Effect.gen(function*() {
+    const { clusters, flow, topics, translator } = opened
+    const { offset, partition, topic } = asked
+    const found = topics.find((one) => one.source === topic && partition < one.partitions)
+    if (found === undefined) return yield* wrongTopic(opened, asked)
+    const beyond = yield* beyondEnd(clusters.source, found, partition, offset)
+    return translator.translate(found, partition, offset).map((to): OffsetRow => {
       const { exact, offset: targetOffset, reason } = offsetOf(to.translation)
-      return {
-        ...head,
+      const row: OffsetRow = {
+        ...POSITION,
+        flow: flow.name,
         sourceTopic: topic,
         sourcePartition: partition,
         sourceOffset: offset,
@@ -179,9 +220,9 @@ const position = (
         exact,
         reason
       }
+      return behindEnd(row, beyond)
     })
-  )
-}
+  })
 
 const asRow = (flow: string, row: GroupOffset): OffsetRow => ({
   flow,
@@ -286,6 +327,6 @@ export const offsetsOf = (
           : yield* groups(opened, question.group, question.commit)
       case "position":
         yield* opened.translator.refresh
-        return yield* position(opened, question)
+        return question.reverse ? yield* positionBack(opened, question) : yield* position(opened, question)
     }
   }))

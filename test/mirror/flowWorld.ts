@@ -2,6 +2,7 @@
 import { Effect, Logger, type Scope } from "effect"
 import { type Embedded, makeEmbedded } from "../../src/embedded/embedded.ts"
 import { serve } from "../../src/embedded/server.ts"
+import type { ResolvedConfig } from "../../src/config/types.ts"
 import { type CheckReport, checkService } from "../../src/mirror/check.ts"
 import { runService } from "../../src/mirror/service.ts"
 import { decodeRecords } from "../../src/wire/batch/records.ts"
@@ -13,6 +14,8 @@ export interface FlowWorld {
   readonly west: Embedded
   /** "Warn ...", as logged. */
   readonly lines: ReadonlyArray<string>
+  /** The configuration with these settings of the flow, and other flows between the two. */
+  readonly config: (flow: Plain, others?: ReadonlyArray<Plain>) => Effect.Effect<ResolvedConfig>
   /** Starts the service; it stops with the scope. */
   readonly run: Effect.Effect<void, never, Scope.Scope>
   /** The same with other settings of the flow; with `untilCaughtUp` it waits for the end. */
@@ -45,7 +48,7 @@ export const makeFlowWorld = (
     const east = yield* makeEmbedded({ clusterId: "east-cluster-0000000000", brokers })
     const west = yield* makeEmbedded({ clusterId: "west-cluster-0000000000", transactionVersion })
     const [source, target] = [yield* Effect.orDie(serve(east)), yield* Effect.orDie(serve(west))]
-    const configOf = (more: Plain) =>
+    const configOf = (more: Plain, others: ReadonlyArray<Plain> = []) =>
       load({
         clusters: {
           east: { "bootstrap.servers": source.bootstrap },
@@ -64,7 +67,7 @@ export const makeFlowWorld = (
           "refresh.topics.interval.seconds": 1,
           ...flow,
           ...more
-        }]
+        }, ...others]
       })
     const lines: Array<string> = []
     const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
@@ -85,6 +88,11 @@ export const makeFlowWorld = (
       east,
       west,
       lines,
+      config: (more, others) =>
+        Effect.map(configOf(more, others), ({ config, lines: wrong }) => {
+          if (config === null) throw new Error(wrong.join("\n"))
+          return config
+        }),
       run: runAs({}),
       check: (more) =>
         Effect.gen(function*() {
