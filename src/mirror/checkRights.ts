@@ -28,6 +28,7 @@ import {
 import { checkpointsTopic, offsetSyncsTopic } from "./control/mm2Formats.ts"
 import { HEARTBEATS } from "./naming.ts"
 import { offsetsTopicName } from "./offsets/offsetsTopic.ts"
+import { ownGroups } from "./ownGroups.ts"
 
 type Missing = Effect.Effect<ReadonlyArray<MissingRight>, WireError>
 
@@ -170,7 +171,7 @@ const ownTopics = ({ flow, guarantee }: CheckControlParts, { admin, source, writ
 /** As many as are looked at: each is a question of its own. */
 const MOST_GROUPS = 50
 
-const groups = ({ clusters, flow }: CheckControlParts, { source, writer }: Whom): Missing =>
+const groups = ({ clusters, config, flow, notes }: CheckControlParts, { source, writer }: Whom): Missing =>
   Effect.gen(function*() {
     const { offsets } = flow
     const own = leaderGroupId(flow.name)
@@ -192,7 +193,8 @@ const groups = ({ clusters, flow }: CheckControlParts, { source, writer }: Whom)
       ))
     ]
     if (!offsets.map || !(offsets.syncGroups || offsets.checkpoints)) return found
-    const matches = groupFilter(offsets.groups, offsets.groupsExclude, new Set([flow.groupId, own]))
+    const mine = ownGroups(config, flow, notes.known())
+    const matches = groupFilter(offsets.groups, offsets.groupsExclude, () => mine)
     const seen: ReadonlyArray<SourceGroup> = yield* sourceGroups({ source: clusters.source, matches })
     const named = offsets.groups.filter((pattern) => NAME.test(pattern) && matches(pattern))
     const ids = [...new Set([...named, ...seen.map(({ id }) => id)])].slice(0, MOST_GROUPS)

@@ -26,6 +26,7 @@ import type { Place } from "./laneContext.ts"
 import { type LedgerSide, openLedgerSide } from "./ledger/side.ts"
 import { stopsForGood } from "./ledgerWatch.ts"
 import { Outputs } from "./outputs.ts"
+import { ownGroups } from "./ownGroups.ts"
 import { runTasks } from "./control/tasks.ts"
 import { type FlowOffsets, openFlowOffsets } from "./offsets/flowOffsets.ts"
 import { tellOpenTransactions } from "./openTransactions.ts"
@@ -316,6 +317,7 @@ const openOffsets = (running: Running): Effect.Effect<FlowOffsets, WireError, Sc
     guarantee: running.chosen.candidate.guarantee,
     topics: () => running.topics.list,
     bothWays: (topic) => returns(running.config, running.handle.flow, topic),
+    ownGroups: () => ownGroups(running.config, running.handle.flow, running.notes.known()),
     log: running.log,
     onGroups: (rows) => running.handle.metrics.groups(standingsOf(rows))
   })

@@ -10,7 +10,6 @@ import { positionsOf } from "./control/groupPositions.ts"
 import { allGroups, type GroupKind, isActive, moveGroup } from "./control/groups.ts"
 import { type GroupOffset, groupFilter, sourceGroups, syncGroups } from "./control/groupSync.ts"
 import { isRemote } from "./control/identities.ts"
-import { leaderGroupId } from "./control/leader.ts"
 import { reachableEnds } from "./control/logOffsets.ts"
 import { partitionName } from "./control/offsets.ts"
 import { findTopic } from "./control/smallTopic.ts"
@@ -22,6 +21,7 @@ import { floorRule } from "./offsets/flowOffsets.ts"
 import type { Translation } from "./offsets/offsetMap.ts"
 import { offsetsTopicName, openOffsetsTopic } from "./offsets/offsetsTopic.ts"
 import { Translator } from "./offsets/translator.ts"
+import { ownGroups } from "./ownGroups.ts"
 import { returns } from "./returning.ts"
 
 export interface OffsetRow {
@@ -70,6 +70,8 @@ interface Opened {
   readonly clusters: FlowClusters
   readonly topics: ReadonlyArray<MirroredTopic>
   readonly translator: Translator
+  /** Groups of the source that are onceover's. */
+  readonly own: ReadonlySet<string>
 }
 
 /** Without a name: the only one, or the only one that is enabled. */
@@ -92,16 +94,21 @@ const flowOf = (config: ResolvedConfig, name: string | null): Effect.Effect<Reso
   )
 }
 
-const topicsOf = (config: ResolvedConfig, flow: ResolvedFlow, clusters: FlowClusters) =>
+/** Topics of the flow as they are placed, and onceover's own groups, by what the flow has noted. */
+const placesOf = (config: ResolvedConfig, flow: ResolvedFlow, clusters: FlowClusters) =>
   Effect.gen(function*() {
     const { source, target } = clusters
     const notes = yield* makeControlLog({ ...clusters, flow: flow.name, log: () => undefined, lookOnly: true })
     const known = yield* notes.read
     const selected = selectTopics(yield* source.retrying(source.allTopics), namingOf(config, flow, clusters))
     const { topics } = yield* settleDoubts(target, selected, (topic) => isRemote(known, topic))
-    return (yield* placedTopics({ target, notes, control: flow.control }, topics)).flatMap(({ standing, topic }) =>
-      standing.kind === "paused" ? [] : [{ ...topic, target: standing.target }]
-    )
+    const placed = yield* placedTopics({ target, notes, control: flow.control }, topics)
+    return {
+      own: ownGroups(config, flow, known),
+      topics: placed.flatMap(({ standing, topic }) =>
+        standing.kind === "paused" ? [] : [{ ...topic, target: standing.target }]
+      )
+    }
   })
 
 const open = (config: ResolvedConfig, name: string | null) =>
@@ -123,7 +130,7 @@ const open = (config: ResolvedConfig, name: string | null) =>
           `flow ${flow.name} has no map of offsets: "${flow.target}" has no topic ${topicName}. It is made when the flow runs, unless offset.map.enabled is false`
       })
     }
-    const topics = yield* topicsOf(config, flow, clusters)
+    const { own, topics } = yield* placesOf(config, flow, clusters)
     const translator = new Translator({
       ...clusters,
       offsets: yield* openOffsetsTopic(clusters.target, flow.name, clusters.sourceId),
@@ -133,7 +140,7 @@ const open = (config: ResolvedConfig, name: string | null) =>
       topics: () => topics,
       bothWays: (topic) => returns(config, flow, topic)
     })
-    return { flow, clusters, topics, translator } satisfies Opened
+    return { flow, clusters, own, topics, translator } satisfies Opened
   })
 
 const offsetOf = (translation: Translation): Pick<OffsetRow, "exact" | "reason"> & { readonly offset: number | null } =>
@@ -242,12 +249,8 @@ const asRow = (flow: string, row: GroupOffset): OffsetRow => ({
 
 const groups = (opened: Opened, only: string | null, write: boolean) =>
   Effect.gen(function*() {
-    const { clusters, flow, topics, translator } = opened
-    const matches = groupFilter(
-      flow.offsets.groups,
-      flow.offsets.groupsExclude,
-      new Set([flow.groupId, leaderGroupId(flow.name)])
-    )
+    const { clusters, flow, own, topics, translator } = opened
+    const matches = groupFilter(flow.offsets.groups, flow.offsets.groupsExclude, () => own)
     const sync = {
       ...clusters,
       translator,

@@ -2,6 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { offsetsOf, type OffsetsQuestion } from "../../src/mirror/offsetsService.ts"
+import { allGroups, moveGroup } from "../../src/mirror/control/groups.ts"
+import type { Plain } from "../kit/configFile.ts"
 import { type FlowWorld, makeFlowWorld } from "./flowWorld.ts"
 
 const LONG = { timeout: 60_000 }
@@ -65,6 +67,41 @@ describe("a position", () => {
       }),
     LONG
   )
+})
+
+/** The groups of `offsets list`. */
+const listed = (world: FlowWorld, flow: Plain) =>
+  Effect.gen(function*() {
+    const rows = yield* offsetsOf(yield* world.config(flow), { flow: null, question: { kind: "list", group: null } })
+    return [...new Set(rows.map(({ group }) => group))]
+  })
+
+describe("the list of groups", () => {
+  for (const guarantee of ["exactly-once", "at-least-once"] as const) {
+    it.live(
+      `leaves out the flow's own group, and the one of the mode that it has left (${guarantee})`,
+      () =>
+        Effect.gen(function*() {
+          const world = yield* makeFlowWorld({ "delivery.guarantee": guarantee })
+          world.east.createTopic("orders")
+          world.append("orders", 0, "a", "b", "c")
+          // The ledger knows the groups that it has worked with; without one, only the default id tells.
+          const shared = guarantee === "exactly-once" ? "shared" : "onceover-east-to-west"
+          yield* world.runAs({ "group.protocol": "share", "group.id": shared }, { untilCaughtUp: true })
+          const now = { "group.protocol": "consumer", "group.id": "consuming" }
+          yield* world.runAs(now, { untilCaughtUp: true })
+          const cluster = yield* Effect.orDie(world.east.cluster("app"))
+          yield* Effect.orDie(moveGroup(cluster, "app", "consumer", [
+            { topic: "orders", partition: 0, offset: 2, metadata: "" }
+          ]))
+          assert.deepStrictEqual(yield* listed(world, now), ["app"])
+          // What a pass of the flow itself has written.
+          const west = yield* Effect.orDie(world.west.cluster("admin"))
+          assert.isFalse((yield* Effect.orDie(allGroups(west))).has(shared))
+        }),
+      LONG
+    )
+  }
 })
 
 describe("the flow of a question", () => {

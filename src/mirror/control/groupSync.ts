@@ -64,15 +64,15 @@ const CONCURRENCY = 4
 const anchored = (patterns: ReadonlyArray<string>): RegExp | null =>
   patterns.length === 0 ? null : new RegExp(`^(?:${patterns.map((p) => `(?:${p})`).join("|")})$`)
 
-/** groups, groups.exclude; `own`: groups of onceover itself. */
+/** groups, groups.exclude; `own`: groups of onceover itself, as they are known when it is asked. */
 export const groupFilter = (
   include: ReadonlyArray<string>,
   exclude: ReadonlyArray<string>,
-  own: ReadonlySet<string>
+  own: () => ReadonlySet<string>
 ): (groupId: string) => boolean => {
   const wanted = anchored(include)
   const left = anchored(exclude)
-  return (groupId) => !own.has(groupId) && wanted?.test(groupId) === true && left?.test(groupId) !== true
+  return (groupId) => !own().has(groupId) && wanted?.test(groupId) === true && left?.test(groupId) !== true
 }
 
 /** The groups of the source whose offsets are kept. */

@@ -22,7 +22,8 @@ export interface KnownGroupsOptions extends GroupOptions {
 const KIND = "ledger-group"
 const keyOf = (groupId: string): string => JSON.stringify([KIND, groupId])
 
-const groupsIn = (notes: Notes): ReadonlyArray<string> =>
+/** Groups that the ledger has worked with, by the notes of its flow. */
+export const notedGroups = (notes: Notes): ReadonlyArray<string> =>
   [...notes.keys()].filter((key) => key.startsWith(`["${KIND}",`)).map((key) =>
     (JSON.parse(key) as [string, string])[1]
   )
@@ -30,7 +31,7 @@ const groupsIn = (notes: Notes): ReadonlyArray<string> =>
 /** The ledger has just been begun with this group: what was noted belongs to one that is gone. */
 export const noteFirstGroup = ({ groupId, notes }: KnownGroupsOptions): Effect.Effect<void, WireError> =>
   Effect.gen(function*() {
-    const others = groupsIn(yield* notes.read).filter((other) => other !== groupId)
+    const others = notedGroups(yield* notes.read).filter((other) => other !== groupId)
     yield* notes.write([...others.map((other) => [keyOf(other), null] as const), [keyOf(groupId), "true"]])
   })
 
@@ -54,7 +55,7 @@ const strange = (options: KnownGroupsOptions): Effect.Effect<number, WireError |
 export const assertGroupKnown = (options: KnownGroupsOptions): Effect.Effect<void, WireError | BindingStopped> =>
   Effect.gen(function*() {
     const { groupId, ledger, notes } = options
-    const known = groupsIn(yield* notes.read)
+    const known = notedGroups(yield* notes.read)
     if (known.includes(groupId)) return
     // A ledger of before this was noted: it is taken for this group's.
     const count = known.length === 0 ? 0 : yield* strange(options)

@@ -16,7 +16,7 @@ import {
   sourceGroups,
   syncGroups
 } from "../control/groupSync.ts"
-import { type Leadership, leaderGroupId } from "../control/leader.ts"
+import type { Leadership } from "../control/leader.ts"
 import { endOffsets } from "../control/logOffsets.ts"
 import { groupProgress, partitionName, shareProgress } from "../control/offsets.ts"
 import { unwritable } from "../control/rights.ts"
@@ -40,6 +40,8 @@ export interface FlowOffsetsOptions {
   readonly topics: () => ReadonlyArray<MirroredTopic>
   /** Whether a source topic is fed from the target, too. */
   readonly bothWays: (source: string) => boolean
+  /** Groups of the source that are onceover's. */
+  readonly ownGroups: () => ReadonlySet<string>
   readonly log: Log
   /** After each pass over the groups. */
   readonly onGroups: (rows: ReadonlyArray<GroupOffset>) => void
@@ -213,7 +215,7 @@ const groupTask = (
     ...clusters,
     translator,
     topics,
-    matches: groupFilter(settings.groups, settings.groupsExclude, new Set([flow.groupId, leaderGroupId(flow.name)]))
+    matches: groupFilter(settings.groups, settings.groupsExclude, options.ownGroups)
   }
   let groups: ReadonlyArray<SourceGroup> = []
   let lookedAtMs = -Infinity
