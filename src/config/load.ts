@@ -74,30 +74,31 @@ const ofFlows = (config: ResolvedConfig): ReadonlyArray<ForTheWire> =>
     ]
   })
 
-const inOrder = (problems: ReadonlyArray<Problem>, told: Parsed["told"]): ReadonlyArray<Problem> =>
-  problems
-    .map((p) => p.path === "" ? p : told(p))
-    .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+const inOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> =>
+  problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
 
 /** A file's text as the tree that is resolved. */
 interface Parsed {
   readonly tree: SourceTree
-  readonly problems: ReadonlyArray<Problem>
+  /** Why there is no tree to go on with. */
+  readonly unread: ReadonlyArray<Problem>
   /** What has no effect, for the log. */
   readonly warnings: ReadonlyArray<string>
-  /** A problem in the names of the file, with its line. */
-  readonly told: (problem: Problem) => Problem
+  /** All that is wrong with the file, given what is wrong with the tree: in the names of the file, with their lines. */
+  readonly told: (problems: ReadonlyArray<Problem>) => ReadonlyArray<Problem>
 }
 
 const parse = (path: string, text: string): Parsed => {
   const mm2 = readMm2(path, text)
   if (mm2 === null) {
     const { problems, tree } = readTree(text)
-    return { tree, problems, warnings: [], told: (p) => ({ ...p, line: p.line ?? tree.line(p.path) }) }
+    const located = (p: Problem): Problem => p.path === "" ? p : { ...p, line: p.line ?? tree.line(p.path) }
+    return { tree, unread: problems, warnings: [], told: (found) => found.map(located) }
   }
   const draft = importMm2(mm2)
-  const { translate, tree } = asTree(draft)
-  return { tree, problems: draft.problems, warnings: warningsOf(draft, path), told: translate }
+  const { together, tree } = asTree(draft)
+  const told = (found: ReadonlyArray<Problem>) => together(draft.problems, found)
+  return { tree, unread: [], warnings: warningsOf(draft, path), told }
 }
 
 /**
@@ -106,8 +107,8 @@ const parse = (path: string, text: string): Parsed => {
  */
 export const parseConfig = Effect.fn("parseConfig")(
   function*(text: string, env: Environment, path: string): Effect.fn.Return<ResolvedConfig, ConfigError> {
-    const { problems: early, told, tree, warnings } = parse(path, text)
-    if (early.length > 0) return yield* failWith(path, early)
+    const { told, tree, unread, warnings } = parse(path, text)
+    if (unread.length > 0) return yield* failWith(path, unread)
     const folder = dirname(resolve(path))
     const files = new Map<string, LoadedFile>()
     for (const file of referencedFiles(tree.root)) files.set(file, yield* loadProperties(file, folder))
@@ -117,14 +118,14 @@ export const parseConfig = Effect.fn("parseConfig")(
     // A value whose reference was not found is wrong for that reason only.
     const blamed = new Set(replaced.problems.map((p) => p.path))
     const known = new Set(resolution.problems.map((p) => p.path))
-    const all = [
+    const wrong = told([
       ...replaced.problems,
       ...resolution.problems.filter((p) => !blamed.has(p.path)),
       ...wire.filter((p) => !blamed.has(p.path) && !known.has(p.path))
-    ]
-    if (all.length > 0 || resolution.config === null) return yield* failWith(path, inOrder(all, told))
+    ])
+    if (wrong.length > 0 || resolution.config === null) return yield* failWith(path, inOrder(wrong))
     const inFlows = (yield* Effect.all(ofFlows(resolution.config).map(checkByWire))).flat()
-    if (inFlows.length > 0) return yield* failWith(path, inOrder(inFlows, told))
+    if (inFlows.length > 0) return yield* failWith(path, inOrder(told(inFlows)))
     return { ...resolution.config, warnings: [...warnings, ...resolution.config.warnings] }
   }
 )

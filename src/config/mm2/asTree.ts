@@ -9,8 +9,8 @@ import type { Written } from "./written.ts"
 
 export interface ImportedTree {
   readonly tree: SourceTree
-  /** A problem of ours in the words of the file. */
-  readonly translate: (problem: Problem) => Problem
+  /** All that is wrong, in the words of the file: `early` is the draft's, `later` what the loader says of the tree. */
+  readonly together: (early: ReadonlyArray<Problem>, later: ReadonlyArray<Problem>) => ReadonlyArray<Problem>
 }
 
 type Sources = Map<string, Written>
@@ -82,11 +82,17 @@ export const asTree = (draft: Draft): ImportedTree => {
     )
     return sources.get(known.toSorted((a, b) => b.length - a.length)[0] ?? "")
   }
+  const translate = (problem: Problem): Problem => {
+    const from = around(problem.path)
+    return { ...problem, path: from?.key ?? spoken(problem.path, draft), line: problem.line ?? from?.line ?? null }
+  }
+  // Beside another problem, what is missing may be missing because of it.
+  const stands = ({ path }: Problem) => around(path) !== undefined
   return {
     tree: { root, line: (path) => around(path)?.line ?? null, written: () => null },
-    translate: (problem) => {
-      const from = around(problem.path)
-      return { ...problem, path: from?.key ?? spoken(problem.path, draft), line: problem.line ?? from?.line ?? null }
+    together: (early, later) => {
+      const told = later.filter((p) => early.length === 0 || stands(p)).map(translate)
+      return [...early, ...told.filter((p) => !early.some(({ path }) => path === p.path))]
     }
   }
 }

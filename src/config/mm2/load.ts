@@ -29,10 +29,10 @@ const hasReference = (root: Tree, path: string): boolean => {
 }
 
 const check = (draft: Draft, path: string): ReadonlyArray<Problem> => {
-  if (draft.problems.length > 0) return draft.problems
-  const { translate, tree } = asTree(draft)
+  const { together, tree } = asTree(draft)
   const { problems } = resolveFile({ path, folder: dirname(resolve(path)), source: tree, root: tree.root })
-  return problems.filter((p) => !hasReference(tree.root, p.path)).map(translate)
+  return together(draft.problems, problems.filter((p) => !hasReference(tree.root, p.path)))
+    .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
 }
 
 export interface Imported {

@@ -1,6 +1,10 @@
 /** A MirrorMaker 2 file given where a configuration is wanted. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { importFile } from "../../../src/config/mm2/load.ts"
 import { flowOf, loadText } from "../../kit/configFile.ts"
 import { BASE } from "../../kit/mm2File.ts"
 
@@ -59,6 +63,31 @@ describe("a MirrorMaker 2 file as the configuration", () => {
       const missing = yield* loadText(BASE.replace(/^west\.boot.*\n/m, ""), { name: "mm2.properties" })
       assert.match(missing.lines.join(), /^west\.bootstrap\.servers is missing/)
     }))
+
+  it.effect("is told in full, what MirrorMaker's names are wrong for and what its values are, each setting once", () =>
+    Effect.gen(function*() {
+      const lines = "replication.policy.class = com.example.Mine\nwest.security.protocol = SASL_PLAINTEXT\n" +
+        "west.sasl.mechanism = GSSAPI\neast.sasl.jaas.config = ${v:a:b}\ntasks.max = many\neast.bootstrap.server = e:1\n" +
+        "config.providers = v\nconfig.providers.v.class = com.example.Vault\n"
+      const wanted = [
+        [4, "replication.policy.class"],
+        [6, "west.sasl.mechanism"],
+        [7, "east.sasl.jaas.config"],
+        [8, "tasks.max"],
+        [9, "east.bootstrap.server"]
+      ]
+      // That east has no servers now is the misspelt name's doing.
+      const text = BASE.replace(/^east\.boot.*\n/m, "") + lines
+      const { problems } = yield* loadText(text, { name: "mm2.properties" })
+      assert.deepStrictEqual(problems.map(({ line, path }) => [line, path]), wanted)
+
+      const folder = mkdtempSync(join(tmpdir(), "onceover-mm2-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
+      const path = join(folder, "mm2.properties")
+      writeFileSync(path, text)
+      const refused = yield* Effect.flip(importFile(path))
+      assert.deepStrictEqual(refused.problems.map(({ line, path: at }) => [line, at]), wanted)
+    }).pipe(Effect.scoped))
 
   it.effect("says in the log how many of its settings have no place", () =>
     Effect.gen(function*() {
