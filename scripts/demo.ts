@@ -3,10 +3,13 @@
  * group. One after the other they are killed with SIGKILL while they have a transaction open, and started again; then
  * an audit by a client that is not ours. Exit code 0 only when the guarantee that was in force has held.
  *
- * `npm run demo -- --kafka=embedded` does the same on clusters in this process, without Java.
+ * `npm run demo -- --kafka=embedded` does the same on clusters in this process, without Java. With `--keep` the clusters
+ * stay after the verdict, to try things on, until Ctrl-C.
  *
  * Everything is bounded, on loopback, in .work, and gone at the end (also after Ctrl-C).
  */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { stringify } from "yaml"
 import { createTopics, endOffsets, listTopics, untilSettled } from "../test/kit/admin.ts"
@@ -14,6 +17,7 @@ import { readTopics } from "../test/kit/auditor.ts"
 import { compare, type Comparison } from "../test/kit/compare.ts"
 import { type Bootstrap, makeRecords, openLoader } from "../test/kit/loader.ts"
 import { type Config, type FlowState, type Onceover, startOnceover } from "../test/kit/onceover.ts"
+import { projectRoot } from "../test/kit/paths.ts"
 import { abortedTransactions, killInTransaction } from "../test/kit/transactions.ts"
 import { until } from "../test/kit/until.ts"
 import { type DemoClusters, type DemoKafka, startDemoClusters } from "./demo/clusters.ts"
@@ -49,9 +53,17 @@ for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
   })
 }
 
-const kafkaOf = (args: ReadonlyArray<string>): DemoKafka => {
-  const { values } = parseArgs({ args: [...args], options: { kafka: { type: "string", default: "broker" } } })
-  if (values.kafka === "broker" || values.kafka === "embedded") return values.kafka
+interface Options {
+  readonly kafka: DemoKafka
+  readonly keep: boolean
+}
+
+const optionsOf = (args: ReadonlyArray<string>): Options => {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { kafka: { type: "string", default: "broker" }, keep: { type: "boolean", default: false } }
+  })
+  if (values.kafka === "broker" || values.kafka === "embedded") return { kafka: values.kafka, keep: values.keep }
   throw new Error(`--kafka=${values.kafka} is not known: broker (Kafka's own, the default) or embedded`)
 }
 
@@ -184,7 +196,18 @@ const audit = async ({ east, west }: DemoClusters): Promise<Comparison> => {
   return compare(source, target, { topic: targetName })
 }
 
-const demo = async (kafka: DemoKafka): Promise<boolean> => {
+/** The clusters stay until Ctrl-C, with a file for them. */
+const stay = (config: Config): Promise<never> => {
+  const file = ".work/demo.yaml"
+  writeFileSync(join(projectRoot, file), stringify(config))
+  say(`both clusters stay until Ctrl-C; their file is ${file}. In another terminal, from ${projectRoot}:`)
+  for (const words of ["check", "run", "verify", "offsets list"]) {
+    console.log(`            bin/onceover ${words} ${file}`)
+  }
+  return new Promise(() => setInterval(() => {}, 60_000))
+}
+
+const demo = async ({ kafka, keep }: Options): Promise<boolean> => {
   say(`starting two Kafka clusters, east and west${kafka === "embedded" ? ", in this process" : ""}`)
   const clusters = await startDemoClusters(kafka)
   const { east, west } = clusters
@@ -217,7 +240,7 @@ const demo = async (kafka: DemoKafka): Promise<boolean> => {
   await Promise.all(workers.map(stopWorker))
   await untilSettled(west, targetNames)
   say("reading both clusters")
-  return verdict({
+  const held = verdict({
     comparison: await audit(clusters),
     guarantee,
     abortedRecords,
@@ -226,10 +249,11 @@ const demo = async (kafka: DemoKafka): Promise<boolean> => {
     abortedTransactions: await abortedTransactions(west, [...targetNames, `__onceover_ledger_${flowName}`]),
     duplicatesPrevented: [...prevented.values()].reduce((sum, count) => sum + count, 0)
   })
+  return keep ? stay(config) : held
 }
 
 try {
-  process.exitCode = await Promise.race([demo(kafkaOf(process.argv.slice(2))), broken.promise]) ? 0 : 1
+  process.exitCode = await Promise.race([demo(optionsOf(process.argv.slice(2))), broken.promise]) ? 0 : 1
 } catch (error) {
   console.error(`\nFAILED: ${error instanceof Error ? error.message : String(error)}`)
   process.exitCode = 1
