@@ -51,7 +51,7 @@ export const notedAcls = (notes: Notes): ReadonlySet<string> => {
   return found
 }
 
-/** All rights on topics; null: the cluster has no authorizer. Fails with a BrokerError where they may not be read. */
+/** All rights on topics; null: the cluster has no authorizer, or does not know rights at all. Fails with a BrokerError where they may not be read. */
 export const topicAcls = (cluster: Cluster): Effect.Effect<ReadonlyArray<Acl> | null, WireError> =>
   cluster.retrying(Effect.gen(function*() {
     const answer = yield* cluster.request({ kind: "any" }, describeAcls, {
@@ -75,7 +75,7 @@ export const topicAcls = (cluster: Cluster): Effect.Effect<ReadonlyArray<Acl> | 
     return answer.resources.flatMap(({ acls, patternType, resourceName, resourceType }) =>
       acls.map((acl): Acl => ({ resourceType, resourceName, patternType, ...acl }))
     )
-  }))
+  })).pipe(Effect.catchTag("UnsupportedError", () => Effect.succeed(null)))
 
 /** What would be done now; null where one of the clusters has no authorizer. */
 export const aclPlanNow = (

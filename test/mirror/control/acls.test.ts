@@ -1,5 +1,8 @@
 /** MirrorMaker 2's rules for rights, and where they are mended. */
 import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { makeEmbedded } from "../../../src/embedded/embedded.ts"
 import {
   type Acl,
   aclKey,
@@ -12,6 +15,7 @@ import {
   planAcls,
   TOPIC_RESOURCE
 } from "../../../src/mirror/control/acls.ts"
+import { topicAcls } from "../../../src/mirror/control/aclSync.ts"
 import type { TopicVerdict } from "../../../src/mirror/naming.ts"
 
 const PREFIXED = 4
@@ -166,3 +170,11 @@ describe("what the source revoked", () => {
     for (const wrong of ["", "{}", "[1,2]", "[1,3,\"t\",\"p\",\"h\",\"x\",3]"]) assert.isNull(aclOfKey(wrong))
   })
 })
+
+it.effect("a cluster that does not know rights has none to mirror: nothing fails for it", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const embedded = yield* makeEmbedded()
+    const fiber = yield* Effect.forkChild(topicAcls(yield* embedded.cluster("flow")))
+    for (let i = 0; i < 100 && fiber.pollUnsafe() === undefined; i++) yield* TestClock.adjust(50)
+    assert.isNull(yield* Fiber.join(fiber))
+  })))
