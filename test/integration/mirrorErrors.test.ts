@@ -75,7 +75,7 @@ describe("a cluster that cannot be used", () => {
         "sasl.username": "a",
         "sasl.password": "not-to-be-seen"
       }),
-      /the target "west" cannot be used: .*SASL PLAIN (?!.*not-to-be-seen)/
+      /the target "west" cannot be used: .*the listener wants no SASL(?!.*not-to-be-seen)/
     ))
 })
 

@@ -28,6 +28,8 @@ describe("MirrorMaker 2's clients", () => {
       `${alias}->west.topics = ${topic}`,
       `${alias}->west.groups = ${group}`,
       "offset-syncs.topic.location = target",
+      // There is one broker; without this line a warning says whose default it is.
+      "replication.factor = 1",
       "http.listen = false"
     ].join("\n")
     // The first run writes the heartbeat on the source that the second one mirrors.
