@@ -83,6 +83,17 @@ export const plain = (partitions: ReadonlyArray<TopicPartition>): ReadonlyArray<
 export const signature = (positions: ReadonlyArray<NativePosition>): string =>
   positions.map((p) => `${partitionKey(p)}=${p.offset}`).sort().join(" ")
 
+/**
+ * The last clients that were made, the ended ones too. When one is collected, the add-on frees it without waiting for what
+ * its threads still do, and the process may end with "pure virtual method called": so not soon after its end.
+ */
+const kept: Array<NativeConsumer> = []
+const KEPT = 64
+const keep = (native: NativeConsumer): NativeConsumer => {
+  if (kept.push(native) > KEPT) kept.shift()
+  return native
+}
+
 /** One native consumer and its callbacks, turned into events of a queue. Synchronous; throws nothing. */
 export class NativeMember {
   readonly native: NativeConsumer
@@ -108,7 +119,7 @@ export class NativeMember {
       offset_commit_cb: (error: NativeError | undefined, positions: ReadonlyArray<NativePosition>) =>
         this.#committed(error, positions)
     }
-    this.native = new Kafka.KafkaConsumer(conf as never, {}) as unknown as NativeConsumer
+    this.native = keep(new Kafka.KafkaConsumer(conf as never, {}) as unknown as NativeConsumer)
     this.native.setDefaultConsumeTimeout(0)
     this.native.on("event.error", (error) => this.report("poll", error as NativeError))
     this.native.on("error", (error) => this.report("poll", error as NativeError))
@@ -148,7 +159,8 @@ export class NativeMember {
   #rebalance(error: NativeError | undefined, partitions: ReadonlyArray<TopicPartition>): void {
     try {
       if (error?.code === ASSIGN_PARTITIONS) return this.#assign(plain(partitions))
-      const lost = this.native.assignmentLost()
+      // Not asked of a client that is being closed, whose end this question does not look for: nobody hears the answer.
+      const lost = !this.closing && this.native.isConnected() && this.native.assignmentLost()
       if (!lost && !this.closing) return this.#offer({ kind: "revoked", partitions: plain(partitions) })
       this.giveUp(partitions)
       if (lost) this.#offer({ kind: "lost", partitions: plain(partitions) })

@@ -23,7 +23,11 @@ export const call = <A>(what: string, run: (callback: Callback<A>) => unknown): 
     run((error, value) => error ? reject(toError(what, error)) : resolve(value))
   })
 
+/** Never collected: the add-on frees a client without waiting for its threads, which may end the process. */
+const kept: Array<Consumer | Sender> = []
+
 export const connect = async (client: Consumer | Sender): Promise<void> => {
+  kept.push(client)
   // An error event throws when nobody listens; what matters comes through the callbacks.
   const events: NodeJS.EventEmitter = client
   events.on("event.error", () => undefined)
