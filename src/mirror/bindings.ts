@@ -24,6 +24,13 @@ export interface BindingHooks {
   readonly ledgerMemory?: LedgerMemory
 }
 
+/** For who only asks which guarantee could hold: no lane of it writes. */
+export const silentHooks: Pick<BindingHooks, "onStall" | "onRecover" | "onWaiting"> = {
+  onStall: () => {},
+  onRecover: () => {},
+  onWaiting: () => {}
+}
+
 export const bindingCandidates = (
   clusters: FlowClusters,
   flow: ResolvedFlow,

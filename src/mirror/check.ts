@@ -14,6 +14,7 @@ import type { MissingRight } from "./control/missingRights.ts"
 import { groupRefusal, uncreatable, unreadable, unwritable } from "./control/rights.ts"
 import { placedTopics } from "./control/topicPass.ts"
 import { type MirroredTopic, selectTopics, settleDoubts } from "./control/topics.ts"
+import { silentHooks } from "./bindings.ts"
 import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, reasonsOf, refusalOf } from "./flowSetup.ts"
 import { checkLedger } from "./ledger/checkLedger.ts"
 import { buildChain } from "./transforms/build.ts"
@@ -132,9 +133,7 @@ const examine = (config: ResolvedConfig, flow: ResolvedFlow, warnings: Array<str
     const { source, target } = clusters
     yield* buildChain(flow.transforms)
     const choice = yield* chooseGuarantee(config, flow, clusters, {
-      onStall: () => {},
-      onWaiting: () => {},
-      onRecover: () => {},
+      ...silentHooks,
       log: () => {},
       instance: "check"
     })

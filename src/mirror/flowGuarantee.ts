@@ -11,6 +11,7 @@ import { apiVersions } from "../wire/messages/apiVersions.ts"
 import type { SettingsError } from "../wire/settings.ts"
 import { FlowStopped, GuaranteeChanged } from "./errors.ts"
 import type { FlowHandle } from "./flow.ts"
+import { silentHooks } from "./bindings.ts"
 import { chooseGuarantee, connectFlow, type FlowClusters, reasonsOf, refusalOf } from "./flowSetup.ts"
 import { claimInstance } from "./instance.ts"
 import type { Log } from "./report.ts"
@@ -108,8 +109,7 @@ const chosenNow = (
 ): Effect.Effect<BindingChoice | null> =>
   Effect.scoped(Effect.gen(function*() {
     const clusters = yield* connectFlow(config, flow)
-    const hooks = { log, instance: "", onStall: () => {}, onRecover: () => {}, onWaiting: () => {} }
-    return yield* chooseGuarantee(config, flow, clusters, hooks)
+    return yield* chooseGuarantee(config, flow, clusters, { ...silentHooks, log, instance: "" })
   })).pipe(Effect.catch((error) =>
     Effect.as(Effect.logDebug(`which guarantee could hold cannot be told now: ${error.message}`), null)
   ))

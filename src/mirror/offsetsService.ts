@@ -16,6 +16,7 @@ import { findTopic } from "./control/smallTopic.ts"
 import { placedTopics } from "./control/topicPass.ts"
 import { type MirroredTopic, selectTopics, settleDoubts } from "./control/topics.ts"
 import { FlowStopped } from "./errors.ts"
+import { silentHooks } from "./bindings.ts"
 import { chooseGuarantee, connectFlow, type FlowClusters, namingOf, refusalOf } from "./flowSetup.ts"
 import { floorRule } from "./offsets/flowOffsets.ts"
 import type { Translation } from "./offsets/offsetMap.ts"
@@ -116,9 +117,7 @@ const open = (config: ResolvedConfig, name: string | null) =>
     const flow = yield* flowOf(config, name)
     const clusters = yield* connectFlow(config, flow)
     const choice = yield* chooseGuarantee(config, flow, clusters, {
-      onStall: () => {},
-      onWaiting: () => {},
-      onRecover: () => {},
+      ...silentHooks,
       log: () => {},
       instance: "offsets"
     })

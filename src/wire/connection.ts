@@ -177,12 +177,12 @@ export class Link {
 
   /** The library has opened it: what comes and goes from here on is read and written here. */
   #takeOver(): void {
-    const { address, clientId, maxAnswerBytes } = { ...this.#options, address: this.address }
+    const { clientId, maxAnswerBytes } = this.#options
     const { socket } = this.#connection
     socket.removeAllListeners("data")
     this.#phase = "greeting"
     this.#writer = new FrameWriter(socket, clientId)
-    const reader = new FrameReader(address, maxAnswerBytes, (frame) => this.#answered(frame))
+    const reader = new FrameReader(this.address, maxAnswerBytes, (frame) => this.#answered(frame))
     this.#onData((chunk) => reader.push(chunk))
   }
 

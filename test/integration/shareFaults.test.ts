@@ -7,6 +7,7 @@ import { createTopic } from "../kit/admin.ts"
 import { cluster as kafka } from "../kit/kafka.ts"
 import { load, makeRecords } from "../kit/loader.ts"
 import { unique } from "../kit/shared.ts"
+import { until } from "../kit/until.ts"
 import { acknowledgeAll, acquire, connect, eventually, LIMITS, member, offsetsOf, prepare } from "./shareMember.ts"
 
 const alterPartitionReassignments = defineApi({
@@ -57,11 +58,13 @@ describe("a share consumer and its brokers", () => {
       const [first] = yield* acquire(consumer, 100)
       const before = yield* leaderOf(cluster, topic)
       yield* moveTo(cluster, topic, before === 1 ? 2 : 1)
-      let after = before
-      while (after === before || after < 0) {
-        after = yield* leaderOf(cluster, topic)
-        yield* Effect.sleep(50)
-      }
+      const after = yield* Effect.promise(() =>
+        until(async () => {
+          const leader = await Effect.runPromise(leaderOf(cluster, topic))
+          // Brokers are 1 and 2.
+          return leader > 0 && leader !== before && leader
+        }, { what: "the leader to move" })
+      )
       const results = yield* consumer.acknowledge(first!, [{ first: 0, last: 49, type: "accept" }])
       assert.notInclude(results.map((r) => r.outcome), "done")
       yield* eventually(() => first!.lost, "the hold to be told as lost")

@@ -11,6 +11,7 @@ import {
 import { prepareGroup } from "../../src/share/groupSettings.ts"
 import type { Cluster } from "../../src/wire/cluster.ts"
 import { makeCluster } from "../../src/wire/clusterClient.ts"
+import { until } from "../kit/until.ts"
 
 export const LIMITS = { maxWaitMs: 500, maxBytes: 10_000_000, maxRecords: 1000 } as const
 
@@ -81,14 +82,6 @@ export const acknowledgeAll = (
       results.flat()
   )
 
-/** Asks until the answer is true; real time. */
-export const eventually = (condition: () => boolean, what: string) =>
-  Effect.gen(function*() {
-    const end = (yield* Clock.currentTimeMillis) + BOUND_MS
-    while (!condition()) {
-      if ((yield* Clock.currentTimeMillis) > end) {
-        return yield* Effect.die(new Error(`waited ${BOUND_MS} ms in vain for ${what}`))
-      }
-      yield* Effect.sleep(20)
-    }
-  })
+/** `until`, as an Effect. */
+export const eventually = (condition: () => boolean, what: string): Effect.Effect<unknown> =>
+  Effect.promise(() => until(condition, { what, timeoutMs: BOUND_MS, everyMs: 20 }))
