@@ -1,17 +1,10 @@
 /**
- * The plain way to mirror with librdkafka, to compare with: consume each record, produce it again, until the end of
- * the topic. Arguments: source bootstrap, target bootstrap, source topic, target topic, records.
+ * The plain way to mirror with librdkafka, to compare with: consume each record, produce it again, until it is
+ * told to end. Arguments: source bootstrap, target bootstrap, source topic, target topic, codec.
  */
 import kafka from "@confluentinc/kafka-javascript"
 
-const [sourceBootstrap, targetBootstrap, from, to, count] = process.argv.slice(2) as [
-  string,
-  string,
-  string,
-  string,
-  string
-]
-const total = Number(count)
+const [sourceBootstrap = "", targetBootstrap = "", from = "", to = "", codec = "none"] = process.argv.slice(2)
 
 const consumer = new kafka.KafkaConsumer(
   {
@@ -26,7 +19,7 @@ const producer = new kafka.Producer(
   {
     "bootstrap.servers": targetBootstrap,
     "enable.idempotence": true,
-    "compression.codec": "lz4",
+    "compression.codec": codec as "none",
     "linger.ms": 5,
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 262_144,
@@ -43,37 +36,25 @@ const connected = (client: { connect: (options: object, done: (error: unknown) =
 await connected(producer)
 await connected(consumer)
 producer.setPollInterval(5)
-let delivered = 0
-const done = new Promise<void>((resolve, reject) => {
-  producer.on("delivery-report", (error) => {
-    if (error !== null && error !== undefined) return reject(new Error(String(error)))
-    if (++delivered === total) resolve()
-  })
+// A mirror has to know what was not delivered.
+producer.on("delivery-report", (error) => {
+  if (error !== null && error !== undefined) throw new Error(String(error))
 })
 consumer.subscribe([from])
 
-/** Produces one record; waits when the queue is full. */
-const pass = async (record: kafka.Message): Promise<void> => {
-  for (;;) {
-    try {
-      producer.produce(
-        to,
-        record.partition,
-        record.value,
-        record.key,
-        record.timestamp ?? null,
-        null,
-        record.headers ?? []
-      )
-      return
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
+const produced = (record: kafka.Message): boolean => {
+  try {
+    const { headers, key, partition, timestamp, value } = record
+    producer.produce(to, partition, value, key, timestamp ?? null, null, headers ?? [])
+    return true
+  } catch {
+    // Its queue is full.
+    return false
   }
 }
 
-let seen = 0
-while (seen < total) {
+process.once("SIGTERM", () => process.exit(0))
+for (;;) {
   const records = await new Promise<ReadonlyArray<kafka.Message>>((resolve, reject) =>
     consumer.consume(
       2_000,
@@ -81,8 +62,7 @@ while (seen < total) {
         error === null || error === undefined ? resolve(batch) : reject(new Error(String(error)))
     )
   )
-  for (const record of records) await pass(record)
-  seen += records.length
+  for (const record of records) {
+    while (!produced(record)) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
 }
-await done
-process.exit(0)
