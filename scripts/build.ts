@@ -1,10 +1,11 @@
 /**
- * `npm run build` (and npm pack, before it packs): src as JavaScript with types in dist/, for the npm package. Node
- * strips types of a project's own files, but of none under node_modules.
+ * `npm run build` (and npm pack, before it packs): dist/ for the npm package. The library is src as JavaScript with types
+ * (Node strips types of a project's own files, but of none under node_modules), the program a bundle.
  */
 import { spawnSync } from "node:child_process"
 import { cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { bundle } from "./bundle.ts"
 import { minutes, root } from "./stages.ts"
 
 const dist = join(root, "dist")
@@ -19,4 +20,5 @@ cpSync(join(root, "src/metrics/page"), join(dist, "metrics/page"), {
   recursive: true,
   filter: (path) => !path.endsWith("tsconfig.json")
 })
+await bundle({ folder: join(dist, "program"), assets: dist })
 process.exitCode = status === 0 ? 0 : 1

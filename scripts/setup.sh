@@ -183,6 +183,13 @@ native_addon() {
   fi
 }
 
+# ---------------------------------------------------------------- the program
+
+# Only a matter of speed, so no failure of the setup: without it the sources run.
+program() {
+  if done=$(node scripts/bundle.ts 2>"$log"); then say program "$done"; else say program "starts slower than it could (see $log)"; fi
+}
+
 # ---------------------------------------------------------------- Java and Kafka
 
 kafka() {
@@ -205,4 +212,5 @@ choose_node
 say Node "$(node --version), $node_bin"
 packages
 native_addon
+program
 [ "${1:-}" = --without-kafka ] || kafka

@@ -64,6 +64,21 @@ describe("the npm package", () => {
     assert.strictEqual(stdout, `${version}\n`)
   })
 
+  it("has in its program all that a service needs until it meets a cluster", async () => {
+    const file = join(folder, "flows.json")
+    const [a, b] = ["127.0.0.1:1", "127.0.0.1:2"].map((at) => ({ "bootstrap.servers": at }))
+    const flows = [{ source: "a", target: "b", topics: ["t"], "group.protocol": "consumer" }]
+    writeFileSync(file, JSON.stringify({ clusters: { a, b }, flows, http: { listen: "127.0.0.1:0" } }))
+    const failed = await run(join(inside, "bin/onceover"), ["run", file], options).catch((error: unknown) => error)
+    const { code, stderr, stdout } = failed as {
+      readonly code: number
+      readonly stdout: string
+      readonly stderr: string
+    }
+    assert.deepStrictEqual([code, stderr], [1, ""])
+    assert.match(stdout, /status at http:.*\n(?:.*\n)*.*127\.0\.0\.1:1: nothing listens there/)
+  })
+
   it("can be embedded as a layer, whose types a strict program takes and whose failures are values", async () => {
     writeFileSync(join(folder, "program.ts"), PROGRAM)
     writeFileSync(
@@ -91,7 +106,15 @@ describe("the npm package", () => {
 
   it("holds what runs and nothing of the tests or the machine it was made on", () => {
     const all = readdirSync(inside, { recursive: true, encoding: "utf8" })
-    for (const path of ["dist/index.d.ts", "dist/metrics/page/index.html", "bin/onceover", "README.md"]) {
+    for (
+      const path of [
+        "dist/index.d.ts",
+        "dist/metrics/page/index.html",
+        "dist/program/main.js",
+        "bin/onceover",
+        "README.md"
+      ]
+    ) {
       assert.include(all, path)
     }
     const foreign = all.filter((path) =>
