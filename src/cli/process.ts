@@ -18,19 +18,24 @@ const AGAIN = "what was read and not acknowledged is delivered again"
 
 const say = (what: string): void => void process.stderr.write(`onceover: ${what}\n`)
 
+/** Node writes a profile when a process ends by itself only. */
+const isProfiled = (): boolean => process.execArgv.some((flag) => /^--(?:cpu|heap)-prof/.test(flag))
+
 /**
  * Ends the process although a native client may still be at work: a member of a group that cannot be left blocks its
  * thread for a session time-out, and process.exit waits for all threads. So, behind everybody who has to write a last
  * line, the process becomes another one that only has the exit code.
  */
 const endAtOnce = (code: number): never => {
-  process.once("exit", () => {
-    try {
-      process.execve?.(process.execPath, [process.execPath, "-e", `process.exit(${code})`], {})
-    } catch {
-      // Not where programs may not be started (Node's permissions): then threads are waited for.
-    }
-  })
+  if (!isProfiled()) {
+    process.once("exit", () => {
+      try {
+        process.execve?.(process.execPath, [process.execPath, "-e", `process.exit(${code})`], {})
+      } catch {
+        // Not where programs may not be started (Node's permissions): then threads are waited for.
+      }
+    })
+  }
   return process.exit(code)
 }
 

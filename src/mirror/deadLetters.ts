@@ -3,7 +3,7 @@
  * context headers where they are switched on, so that tools made for Connect's dead letters read ours.
  */
 import { encodeBatch, type Rec } from "../wire/batch/records.ts"
-import type { Output } from "./copy.ts"
+import type { Output } from "./copyUnit.ts"
 import type { Header, MirrorRecord } from "./transforms/transform.ts"
 
 export interface DeadLetterContext {

@@ -4,7 +4,7 @@
  */
 import { splitBatches } from "../wire/batch/recordBatch.ts"
 import { overlaps, rangeSet } from "../wire/ranges.ts"
-import type { Output } from "./copy.ts"
+import type { Output } from "./copyUnit.ts"
 import { type DeliveredBatch, lastOffsetOf } from "./delivery.ts"
 import type { Pending } from "./pending.ts"
 

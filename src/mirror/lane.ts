@@ -11,7 +11,7 @@ import { Effect, FiberSet, type Scope } from "effect"
 import type { BindingStopped } from "../txn/binding.ts"
 import type { ProducerError } from "../txn/produceErrors.ts"
 import type { WireError } from "../wire/errors.ts"
-import type { Copied, CopyUnit, Output } from "./copy.ts"
+import type { Copied, CopyUnit, Output } from "./copyUnit.ts"
 import type { Delivery } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
 import {

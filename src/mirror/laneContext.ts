@@ -4,10 +4,11 @@ import type { Binding } from "../txn/binding.ts"
 import { type OffsetRange, rangeSet, subtract } from "../wire/ranges.ts"
 import type { WireError } from "../wire/errors.ts"
 import { nowMs } from "../wire/retry.ts"
-import type { CopyRules, CopyUnit, Output } from "./copy.ts"
+import type { CopyRules, CopyUnit, Output } from "./copyUnit.ts"
 import type { Cut } from "./gathering.ts"
 import type { Delivery, Settlement, Source } from "./delivery.ts"
 import { compacted, HELD_BYTES, heldBytes } from "./holding.ts"
+import { JoinLimits } from "./joinLimits.ts"
 import type { LaneEvents } from "./laneEvents.ts"
 import type { LaneNotes } from "./offsets/laneNotes.ts"
 import { type Pending, PendingWork } from "./pending.ts"
@@ -69,6 +70,7 @@ export interface LaneContext<E> {
   readonly pending: PendingWork
   readonly ordered: boolean
   readonly settling: FiberSet.FiberSet<void, E>
+  readonly joinLimits: JoinLimits
   /** Monotonic: a wall clock that is set back must not hold up what is held. */
   retryAtMs: number
   retryDelayMs: number
@@ -84,6 +86,7 @@ export const makeContext = <E>(parts: LaneParts<E>) =>
     pending: new PendingWork(),
     ordered: parts.source.mode === "consumer",
     settling,
+    joinLimits: new JoinLimits(),
     retryAtMs: 0,
     retryDelayMs: RETRY_FLOOR_MS,
     undecided: false,

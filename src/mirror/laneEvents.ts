@@ -1,6 +1,6 @@
 /** What a lane tells of its work; metrics, status and the log listen. Called once per delivery or unit, never per record. */
 import type { RangeSet } from "../wire/ranges.ts"
-import type { CopyUnit } from "./copy.ts"
+import type { CopyUnit } from "./copyUnit.ts"
 import type { Delivery, Settled, Settlement } from "./delivery.ts"
 
 export interface LaneEvents {

@@ -10,8 +10,9 @@
 import { type BatchView, splitBatches } from "../wire/batch/recordBatch.ts"
 import { decodeRecords } from "../wire/batch/records.ts"
 import { intersect, type OffsetRange, type RangeSet } from "../wire/ranges.ts"
-import { type CopyUnit, type Output, sourceOffset, splitOutput } from "./copy.ts"
+import { type CopyUnit, type Output, sourceOffset } from "./copyUnit.ts"
 import { type Delivery, lastOffsetOf } from "./delivery.ts"
+import { splitOutput } from "./splitOutput.ts"
 import type { MirrorRecord } from "./transforms/transform.ts"
 
 /** A unit with outputs that are not written yet. Under exactly-once it is cut down to those (refusals.ts, narrow). */

@@ -4,10 +4,10 @@
  */
 import { Effect } from "effect"
 import type { BindingStopped } from "../txn/binding.ts"
-import type { ProducerError } from "../txn/produceErrors.ts"
+import { type ProducerError, RecordRefused } from "../txn/produceErrors.ts"
 import { ProtocolError } from "../wire/bytes.ts"
 import { intersect, type OffsetRange, rangeSet, size, subtract } from "../wire/ranges.ts"
-import type { Copied, CopyFailure, CopyUnit, Output } from "./copy.ts"
+import type { Copied, CopyFailure, CopyUnit, Output } from "./copyUnit.ts"
 import type { Delivery } from "./delivery.ts"
 import { FlowStopped } from "./errors.ts"
 import { BEHIND, hold, type LaneContext, type Letter, unitSettlements } from "./laneContext.ts"
@@ -81,6 +81,10 @@ const halved = (output: Output): readonly [Output, Output] | string | null => {
   }
 }
 
+const MESSAGE_TOO_LARGE = 10
+
+const isTooLarge = (error: Error): boolean => error instanceof RecordRefused && error.code === MESSAGE_TOO_LARGE
+
 /**
  * Writes what is left of a unit, one output after the other, halving what is refused, and finishes it. False when it
  * stands: `item.reason` says at which offset and why.
@@ -102,6 +106,7 @@ export const writeRest = <E>(
       const outcome = (yield* writing.write([output]))[0]
       if (outcome?.kind === "written") item.remaining = rest
       else if (outcome?.kind === "refused" && outcome.scope === "records") {
+        if (isTooLarge(outcome.error)) lane.joinLimits.refused(output.topic, output.bytes.length)
         const halves = halved(output)
         if (typeof halves === "string") {
           item.reason = `${outcome.error.message}; ${halves}`

@@ -9,7 +9,7 @@ import type { BindingStopped, BoundTransaction, Placed, SourceRange, StagedRange
 import type { ProduceFailure, ProducerError } from "../txn/produceErrors.ts"
 import type { ProduceOutcome } from "../txn/produceRun.ts"
 import { EMPTY, type OffsetRange, overlaps, type RangeSet, rangeSet, union } from "../wire/ranges.ts"
-import type { CopyUnit, Output } from "./copy.ts"
+import type { CopyUnit, Output } from "./copyUnit.ts"
 import type { Delivery, Settlement } from "./delivery.ts"
 import { ABORTED, BEHIND, type LaneContext } from "./laneContext.ts"
 import type { Written } from "./offsets/laneNotes.ts"

@@ -1,14 +1,9 @@
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import {
-  type Copied,
-  copyDelivery,
-  type CopyRules,
-  type Output,
-  sourceOffset,
-  splitOutput
-} from "../../src/mirror/copy.ts"
+import { copyDelivery } from "../../src/mirror/copy.ts"
+import { type Copied, type CopyRules, type Output, sourceOffset } from "../../src/mirror/copyUnit.ts"
 import type { Delivery } from "../../src/mirror/delivery.ts"
+import { splitOutput } from "../../src/mirror/splitOutput.ts"
 import { makeChain } from "../../src/mirror/transforms/chain.ts"
 import { type BatchView, splitBatches } from "../../src/wire/batch/recordBatch.ts"
 import { decodeRecords } from "../../src/wire/batch/records.ts"
@@ -115,6 +110,62 @@ describe("copying a delivery", () => {
       (error: Error) => error.message
     )
     assert.match(failed ?? "", /corrupt/)
+  })
+})
+
+describe("small batches that follow each other", () => {
+  const alone = (offset: number, codec: "none" | "lz4" = "none") => storedBatch([rec(offset)], codec)
+  const large = (offset: number) => storedBatch([rec(offset, "x".repeat(9_000))])
+
+  it("go as one, with every record and where it was, over offsets that hold none", async () => {
+    const copied = await copyDelivery(delivery([[10, 14]], [alone(10), alone(11), alone(13)]), plain)
+    assert.lengthOf(copied.units, 1)
+    const output = copied.units[0]?.outputs[0] as Output
+    assert.deepStrictEqual(values(copied), ["v10", "v11", "v13"])
+    assert.deepStrictEqual([0, 1, 2].map((n) => sourceOffset(output, n)), [10, 11, 13])
+    assert.deepStrictEqual(accepted(copied), [{ first: 10, last: 11 }, { first: 13, last: 13 }])
+    assert.deepStrictEqual(gaps(copied), [{ first: 12, last: 12 }, { first: 14, last: 14 }])
+    assert.deepStrictEqual([copied.units[0]?.oldestTimestamp, copied.units[0]?.newestTimestamp], [
+      rec(10).timestamp,
+      rec(13).timestamp
+    ])
+  })
+
+  it("go as one through a transform too, and those of another codec or a large one in between by themselves", async () => {
+    const chain = makeChain([{ name: "same", apply: (record) => record }])
+    for (const rules of [plain, { ...plain, chain }]) {
+      const batches = [alone(0), alone(1), alone(2, "lz4"), alone(3, "lz4"), large(4), alone(5)]
+      const copied = await copyDelivery(delivery([[0, 5]], batches), rules)
+      assert.deepStrictEqual(copied.units.map(({ records }) => records), [2, 2, 1, 1])
+      assert.deepStrictEqual(accepted(copied), [{ first: 0, last: 5 }])
+    }
+  })
+
+  it("are not made larger than they may be, and not joined where nothing may", async () => {
+    const batches = Array.from({ length: 6 }, (_, n) => alone(n))
+    const size = batches[0]?.length ?? 0
+    const counts = async (joinBytes: number) =>
+      (await copyDelivery(delivery([[0, 5]], batches), { ...plain, joinBytes })).units.map(({ records }) => records)
+    assert.deepStrictEqual(await counts(61 + 4 * (size - 61)), [4, 2])
+    assert.deepStrictEqual(await counts(0), [1, 1, 1, 1, 1, 1])
+  })
+
+  it("go by themselves, as they are, where one of them is damaged: the target is to refuse that one", async () => {
+    const damaged = alone(1)
+    damaged[damaged.length - 1] = (damaged[damaged.length - 1] as number) ^ 1
+    const copied = await copyDelivery(delivery([[0, 2]], [alone(0), damaged, alone(2)]), plain)
+    assert.deepStrictEqual(copied.units.map(({ outputs }) => view(outputs[0] as Output).crcIsValid()), [
+      true,
+      false,
+      true
+    ])
+  })
+
+  it("where order is kept, a stop says nothing of the offsets without records behind it", async () => {
+    const batches = [alone(0), alone(2), alone(4)]
+    const copied = await copyDelivery(delivery([[0, 4]], batches), { ...plain, chain: failing(2, true), ordered: true })
+    assert.strictEqual(copied.stoppedAt, 2)
+    assert.deepStrictEqual([accepted(copied), gaps(copied)], [[{ first: 0, last: 0 }], [{ first: 1, last: 1 }]])
   })
 })
 

@@ -61,7 +61,9 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
     it.effect(`what is held is tried again in transactions that end in time, however slow the target is, ${mode} mode`, () =>
       Effect.gen(function*() {
         const count = 40
-        const batches = Array.from({ length: count }, (_, n) => storedBatch([rec(n)]))
+        // Too large to be joined: each is written by itself.
+        const filling = [{ key: Buffer.from("f"), value: Buffer.alloc(10_000) }]
+        const batches = Array.from({ length: count }, (_, n) => storedBatch([{ ...rec(n), headers: filling }]))
         const world = makeWorld({ mode, deliveries: [[delivery([[0, count - 1]], batches)]] })
         // A second for each batch, and a transaction that takes ten is timed out.
         const { binding } = world.parts
@@ -236,6 +238,26 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
 })
 
 describe("what the target refuses", () => {
+  it.effect("small batches joined to one that is too large for the topic: later ones are not made so large again", () =>
+    Effect.gen(function*() {
+      const value = (offset: number) => `v${offset}`.padEnd(300)
+      const six = (from: number) =>
+        delivery([[from, from + 5]], Array.from({ length: 6 }, (_, n) => storedBatch([rec(from + n, value(from + n))])))
+      const sizes: Array<number> = []
+      const refuses = (values: ReadonlyArray<string>) => {
+        sizes.push(values.length)
+        return values.length > 3 ? "records" : null
+      }
+      const world = makeWorld({ deliveries: [[six(0)], [six(10)]], refuses })
+      yield* run(world)
+      assert.deepStrictEqual(
+        world.target.map((r) => r.value?.toString()),
+        [0, 10].flatMap((from) => Array.from({ length: 6 }, (_, n) => value(from + n)))
+      )
+      // Refused, again by itself, in halves; from then on at most half of what was refused.
+      assert.deepStrictEqual(sizes, [6, 6, 3, 3, 2, 2, 2])
+    }))
+
   it.effect("a batch that is too large as a whole is taken apart: nothing waits", () =>
     Effect.gen(function*() {
       const world = makeWorld({ deliveries: [[three()]], refuses: (values) => values.length > 1 ? "records" : null })

@@ -7,7 +7,7 @@ import type { Outgoing } from "../../txn/produceRun.ts"
 import { encodeBatch } from "../../wire/batch/records.ts"
 import { rangeSet } from "../../wire/ranges.ts"
 import { ZERO_UUID } from "../../wire/schema.ts"
-import type { Output } from "../copy.ts"
+import type { Output } from "../copyUnit.ts"
 import { encodeNote, type Note, type NotedSlot } from "./note.ts"
 import { exactRun, openRun, type Run, Runs } from "./runs.ts"
 

@@ -52,12 +52,17 @@ const decodeHeaders = (reader: RecordReader): ReadonlyArray<RecordHeader> => {
   return headers
 }
 
-const decodeAll = (batch: BatchView, bytes: Buffer): Array<Rec> => {
-  const { baseOffset, baseTimestamp, lastOffsetDelta, recordCount } = batch
-  const appendTime = batch.timestampType === "logAppend" ? batch.maxTimestamp : null
+/** Throws ProtocolError where so few bytes cannot hold as many records as the batch announces. */
+export const checkCount = ({ recordCount }: BatchView, bytes: Buffer): void => {
   if (recordCount > bytes.length / smallestRecord) {
     throw new ProtocolError({ what: `${recordCount} records are announced in ${bytes.length} bytes` })
   }
+}
+
+const decodeAll = (batch: BatchView, bytes: Buffer): Array<Rec> => {
+  const { baseOffset, baseTimestamp, lastOffsetDelta, recordCount } = batch
+  const appendTime = batch.timestampType === "logAppend" ? batch.maxTimestamp : null
+  checkCount(batch, bytes)
   const reader = new RecordReader(bytes)
   const records: Array<Rec> = []
   for (let i = 0; i < recordCount; i++) {
@@ -161,10 +166,13 @@ const writeBody = (
   return to
 }
 
-interface Body {
-  readonly bytes: Buffer
+interface Times {
   readonly baseTimestamp: bigint
   readonly maxTimestamp: bigint
+}
+
+interface Body extends Times {
+  readonly bytes: Buffer
 }
 
 const encodeBodies = (records: ReadonlyArray<Rec>, deltaOf: (record: Rec, index: number) => number): Body => {
@@ -193,10 +201,11 @@ const encodeBodies = (records: ReadonlyArray<Rec>, deltaOf: (record: Rec, index:
   return { bytes, baseTimestamp, maxTimestamp }
 }
 
-const writeHeader = (
+/** The header of a batch whose records are in their place already, and its checksum. */
+export const writeHeader = (
   out: Buffer,
   options: BatchOptions,
-  body: Body,
+  body: Times,
   offsets: { base: number; last: number; count: number }
 ): void => {
   out.writeBigInt64BE(BigInt(offsets.base), at.baseOffset)

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "vitest"
 import fc from "fast-check"
-import type { Output } from "../../../src/mirror/copy.ts"
+import type { Output } from "../../../src/mirror/copyUnit.ts"
 import { type FloorRule, Floors } from "../../../src/mirror/offsets/floors.ts"
 import { noteOf, type Written } from "../../../src/mirror/offsets/laneNotes.ts"
 import { decodeNote, encodeNote, type Note } from "../../../src/mirror/offsets/note.ts"
