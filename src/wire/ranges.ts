@@ -3,8 +3,8 @@
  * doubt. A set is an array of ranges, ascending, disjoint and with a hole of at least one offset between two
  * neighbours, so that equal sets are equal arrays. Sets are never changed in place.
  *
- * Cost: linear in the number of ranges (a handful in practice), logarithmic for a lookup, and constant for adding
- * at the end, which is how offsets arrive.
+ * Cost: linear in the number of ranges (a handful in practice), logarithmic for a lookup. A set that grows to many
+ * ranges is in growingRanges.ts.
  */
 export interface OffsetRange {
   /** Inclusive. */
@@ -33,9 +33,9 @@ const appendTo = (out: Array<OffsetRange>, range: OffsetRange): void => {
   else if (range.last > end.last) out[out.length - 1] = { first: end.first, last: range.last }
 }
 
-/** The index of the first range that ends at or after `offset`; the length when there is none. */
-const indexFrom = (set: RangeSet, offset: number): number => {
-  let low = 0
+/** The index of the first range, from `start` on, that ends at or after `offset`; the length when there is none. */
+const indexFrom = (set: RangeSet, offset: number, start = 0): number => {
+  let low = start
   let high = set.length
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -86,12 +86,20 @@ export const union = (a: RangeSet, b: RangeSet): RangeSet => {
 export const add = (set: RangeSet, range: OffsetRange): RangeSet => {
   if (range.first > range.last) return set
   const end = set[set.length - 1]
-  if (end === undefined || range.first > end.last + 1) return [...set, { first: range.first, last: range.last }]
-  if (range.first >= end.first) {
-    if (range.last <= end.last) return set
-    return [...set.slice(0, -1), { first: end.first, last: range.last }]
+  if (end === undefined || range.first > end.last + 1) return set.concat({ first: range.first, last: range.last })
+  // Those that it touches become one.
+  const from = indexFrom(set, range.first - 1)
+  const to = range.last >= end.last ? set.length : indexFrom(set, range.last + 1, from)
+  const reached = set[to]
+  const joins = reached !== undefined && reached.first <= range.last + 1
+  const before = set[from] as OffsetRange
+  const behind = joins ? reached : set[to - 1]
+  if (from === to && !joins) return set.slice(0, from).concat({ first: range.first, last: range.last }, set.slice(to))
+  const joined = {
+    first: Math.min(range.first, before.first),
+    last: Math.max(range.last, (behind as OffsetRange).last)
   }
-  return union(set, [range])
+  return set.slice(0, from).concat(joined, set.slice(joins ? to + 1 : to))
 }
 
 /** What is in `a` and not in `b`. */
@@ -117,8 +125,9 @@ export const subtract = (a: RangeSet, b: RangeSet): RangeSet => {
 /** What is in both. */
 export const intersect = (a: RangeSet, b: RangeSet): RangeSet => {
   const out: Array<OffsetRange> = []
-  let i = 0
-  let j = 0
+  if (a.length === 0 || b.length === 0) return out
+  let i = indexFrom(a, (b[0] as OffsetRange).first)
+  let j = indexFrom(b, (a[0] as OffsetRange).first)
   while (i < a.length && j < b.length) {
     const left = a[i] as OffsetRange
     const right = b[j] as OffsetRange

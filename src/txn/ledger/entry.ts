@@ -16,7 +16,7 @@
  *   text     := count bytes (UTF-8);  count, number := unsigned varint, 7 bits a byte, low ones first, below 2^53
  */
 import { ByteReader, ByteWriter, ProtocolError } from "../../wire/bytes.ts"
-import { type OffsetRange, type RangeSet, rangeSet } from "../../wire/ranges.ts"
+import type { OffsetRange, RangeSet } from "../../wire/ranges.ts"
 
 /** One partition of one source topic, for good: a topic that was deleted and created again has another id. */
 export interface Slot {
@@ -218,14 +218,17 @@ export const readRanges = (reader: ByteReader): RangeSet => {
   const count = readCount(reader, 2)
   const ranges: Array<OffsetRange> = []
   let end = 0
+  // They ascend by construction; one that begins where the one before ends is the same range.
   for (let i = 0; i < count; i++) {
-    const first = end + readNumber(reader)
+    const hole = readNumber(reader)
+    const first = end + hole
     const last = first + readNumber(reader)
     if (!Number.isSafeInteger(last)) throw new ProtocolError({ what: "a range in the ledger entry ends beyond 2^53" })
-    ranges.push({ first, last })
+    const before = hole === 0 ? ranges.pop() : undefined
+    ranges.push({ first: before?.first ?? first, last })
     end = last + 1
   }
-  return rangeSet(ranges)
+  return ranges
 }
 
 const readDone = (reader: ByteReader): DoneEntry => {

@@ -38,7 +38,7 @@ export const knownOf = (worker: WorkerLedger, at: SourcePartition): Effect.Effec
 /** The offset after the last that the ledger knows to be done, as far as it has been read; 0: none. */
 export const doneEnd = (worker: WorkerLedger, at: SourcePartition): number => {
   const { key, reader } = slotOf(worker, at)
-  return (reader.tail().done(key).at(-1)?.last ?? -1) + 1
+  return reader.tail().doneEnd(key) + 1
 }
 
 export interface StartView {

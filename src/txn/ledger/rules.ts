@@ -44,7 +44,7 @@ export interface Sorted {
 
 /** R3. An own entry that is undecided waits as any other: it is written, and its marker will come. */
 export const sortClaim = (tail: LedgerTail, claim: Claim): Sorted => {
-  const done = intersect(claim.ranges, tail.done(claim.key))
+  const done = tail.doneOf(claim.key, claim.ranges)
   const rest = subtract(claim.ranges, done)
   const obstacles = tail.openOver(claim.key, rest)
   const held = obstacles.reduce<RangeSet>((all, entry) => union(all, entry.done.ranges), [])
@@ -85,7 +85,7 @@ export const checkClaims = (
   if (mutations.skipCheck === true) return { kind: "commit" }
   const undecided: Array<OpenEntry> = []
   for (const claim of claims) {
-    const committed = intersect(claim.ranges, tail.done(claim.key))
+    const committed = tail.doneOf(claim.key, claim.ranges)
     if (committed.length > 0) return { kind: "abort", claim, committed }
     for (const entry of tail.openOver(claim.key, claim.ranges)) {
       if (!isOwn(entry, own, mutations) && (entry.offset < x || mutations.waitForLater === true)) undecided.push(entry)

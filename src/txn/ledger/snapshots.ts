@@ -81,7 +81,7 @@ class Snapshots {
   #isDue(tail: LedgerTail): boolean {
     const { isOwn, limits } = this.#options
     const { bytes, entries } = tail.sinceSnapshot
-    if (!tail.ready || !isOwn(tail.lastProducer) || tail.facts.slots.length === 0) return false
+    if (!tail.ready || !isOwn(tail.lastProducer) || !tail.knowsSome) return false
     return (entries >= limits.entries || bytes >= limits.bytes) && bytes >= SNAPSHOT_SHARE * this.#lastBytes
   }
 

@@ -12,7 +12,8 @@
  * 3. Everything below `next` has been seen.
  */
 import { ProtocolError } from "../../wire/bytes.ts"
-import { EMPTY, overlaps, type RangeSet, union } from "../../wire/ranges.ts"
+import { GrowingRanges } from "../../wire/growingRanges.ts"
+import { EMPTY, overlaps, type RangeSet } from "../../wire/ranges.ts"
 import { type DoneEntry, type LedgerEntry, type NoteEntry, type Slot, slotKey } from "./entry.ts"
 import { type Mutations, NO_MUTATIONS } from "./mutations.ts"
 
@@ -69,7 +70,7 @@ export interface Facts {
 
 export class LedgerTail {
   readonly #mutations: Mutations
-  readonly #done = new Map<string, SlotDone>()
+  readonly #done = new Map<string, { readonly slot: Slot; readonly done: GrowingRanges }>()
   /** Ascending by offset. */
   #open: Array<OpenEntry> = []
   #next: number
@@ -131,8 +132,14 @@ export class LedgerTail {
     // R13: what is said of the time away is in no snapshot.
     return Math.min(this.#next, this.#open[0]?.offset ?? Infinity, this.#away?.first ?? Infinity)
   }
+  /** Whether anything is done at all. */
+  get knowsSome(): boolean {
+    return this.#done.size > 0
+  }
+  /** Linear in all that is done, and nothing of it changes later. */
   get facts(): Facts {
-    return { decidedBelow: this.decidedBelow, slots: [...this.#done.values()] }
+    const slots = [...this.#done.values()].map(({ done, slot }) => ({ slot, done: done.all }))
+    return { decidedBelow: this.decidedBelow, slots }
   }
 
   /** R2: ready once everything below `end` has been read. */
@@ -143,8 +150,17 @@ export class LedgerTail {
     this.#lastStable = Math.max(this.#lastStable, offset)
   }
 
+  /** All that is done of a slot. Linear in it: what is asked often asks doneOf or doneEnd. */
   done(key: string): RangeSet {
-    return this.#done.get(key)?.done ?? EMPTY
+    return this.#done.get(key)?.done.all ?? EMPTY
+  }
+  /** What of these offsets of a slot is done. */
+  doneOf(key: string, ranges: RangeSet): RangeSet {
+    return this.#done.get(key)?.done.within(ranges) ?? EMPTY
+  }
+  /** The highest offset of a slot that is done; -1: none is. */
+  doneEnd(key: string): number {
+    return this.#done.get(key)?.done.end ?? -1
   }
   /** Undecided entries of a slot. */
   openOf(key: string): ReadonlyArray<OpenEntry> {
@@ -224,7 +240,9 @@ export class LedgerTail {
   }
 
   #add(key: string, slot: Slot, ranges: RangeSet): void {
-    this.#done.set(key, { slot, done: union(this.done(key), ranges) })
+    let known = this.#done.get(key)
+    if (known === undefined) this.#done.set(key, known = { slot, done: new GrowingRanges() })
+    known.done.addAll(ranges)
   }
 
   #close(producerId: number, epoch: number, commit: boolean): void {

@@ -13,7 +13,8 @@ describe("keeping the ledger short", () => {
       const cuts: Array<number> = []
       const slot = { clusterId: "c", topicId: "AAAAAAAAAAAAAAAAAAAAAQ", partition: 0 }
       const facts = { decidedBelow: 7, slots: [{ slot, done: [{ first: 0, last: 9 }] }] }
-      const tail = { ready: true, lastProducer: 1, lastStable: 100, next: 100, facts } as unknown as LedgerTail
+      const seen = { ready: true, knowsSome: true, lastProducer: 1, lastStable: 100, next: 100 }
+      const tail = { ...seen, facts } as unknown as LedgerTail
       const due = () => Object.assign(tail, { sinceSnapshot: { entries: cuts.length > 0 ? 0 : 5, bytes: 1_000_000 } })
       const reader = {
         partition: 0,
