@@ -82,6 +82,18 @@ describe("membership", () => {
       })))
   }
 
+  it.effect("a new member asks for its partitions again and again within tenths of a second, then at the group's pace", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { fake, make } = given([])
+      yield* make
+      yield* TestClock.adjust(250)
+      assert.isAbove(fake.heartbeats.length, 3)
+      yield* TestClock.adjust(60_000)
+      const settled = fake.heartbeats.length
+      yield* TestClock.adjust(10_000)
+      assert.isAtMost(fake.heartbeats.length - settled, 10)
+    })))
+
   it.effect("topics are sent at the join and when they change, not with every heartbeat", () =>
     Effect.scoped(Effect.gen(function*() {
       const { fake, make } = given([])
