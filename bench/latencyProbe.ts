@@ -61,7 +61,9 @@ const hear = (message: Message): void => {
   newest = Math.min(newest, now - (sentAt[n] ?? -Infinity))
 }
 
-consumer.setDefaultConsumeTimeout(10)
+// It waits on the queue of what was fetched, and wakes with each record; a time-out is what would make it sleep.
+consumer.setDefaultConsumeTimeout(1_000)
+consumer.setDefaultConsumeLoopTimeoutDelay(1)
 consumer.on("data", hear)
 consumer.assign(
   Array.from({ length: probe.partitions }, (_, partition) => ({ topic: probe.targetTopic, partition, offset: -2 }))

@@ -1,7 +1,7 @@
 /** What the figures were measured on. No names of machines or folders. */
 import { execFileSync } from "node:child_process"
 import { cpus, loadavg, release, totalmem, type } from "node:os"
-import { versions } from "../test/kit/paths.ts"
+import { projectRoot, versions } from "../test/kit/paths.ts"
 import { VERSION as onceover } from "../src/version.ts"
 import { javaCommand } from "./peers/mirrorMaker.ts"
 import { librdkafka } from "./peers/librdkafka.ts"
@@ -14,10 +14,21 @@ export interface Machine {
   readonly versions: Readonly<Record<string, string>>
 }
 
+/** With a plus where files have been changed since. */
+const commit = (): string => {
+  const git = (...args: ReadonlyArray<string>) =>
+    execFileSync("git", [...args], { cwd: projectRoot, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
+  try {
+    return `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "--", "src") === "" ? "" : "+"}`
+  } catch {
+    return "unknown"
+  }
+}
+
 const javaVersion = (): string => {
   try {
-    return /version "?([^"\s]+)/.exec(execFileSync(javaCommand(), ["--version"], { encoding: "utf8" }))?.[1] ??
-      execFileSync(javaCommand(), ["--version"], { encoding: "utf8" }).split("\n")[0]?.trim() ?? "unknown"
+    const [first = ""] = execFileSync(javaCommand(), ["--version"], { encoding: "utf8" }).split("\n")
+    return /\d[\w.+-]*/.exec(first)?.[0] ?? "unknown"
   } catch {
     return "unknown"
   }
@@ -30,6 +41,7 @@ export const describeMachine = (): Machine => ({
   os: `${type()} ${release()}`,
   versions: {
     onceover,
+    commit: commit(),
     node: process.version,
     java: javaVersion(),
     kafka: versions.kafka,

@@ -6,6 +6,8 @@
 import { describeMachine, load } from "./machine.ts"
 import { HELP, type Options, parseOptions, type SuiteName } from "./options.ts"
 import { mergeSuites, readResults, type Results, RESULTS_NAME, type Suites, writeResults } from "./results.ts"
+import { publish } from "./report/publish.ts"
+import { consoleTable, goalTable, tablesOf } from "./report/tables.ts"
 import { openSession, type Session } from "./session.ts"
 import { cells, cost, transform } from "./suites/compare.ts"
 import type { Context } from "./suites/context.ts"
@@ -81,7 +83,9 @@ const main = async (): Promise<number> => {
     ? await measure(options, ["npm run bench", ...(args.length > 0 ? ["--", ...args] : [])].join(" "))
     : readResults()
   if (results === undefined) throw new Error(`there is no ${RESULTS_NAME}: run the benchmark first`)
-  say(`written to ${RESULTS_NAME}`)
+  for (const table of [...tablesOf(results), goalTable(results)]) say(consoleTable(table))
+  say(`\nThe raw figures are in ${RESULTS_NAME}.`)
+  if (options.publish) say(`Written: ${publish(results).join(", ")}.`)
   const failures = Object.values(results.suites).flatMap((suite) =>
     (suite as { failures: ReadonlyArray<string> }).failures
   )

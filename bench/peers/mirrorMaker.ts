@@ -75,7 +75,8 @@ const properties = (job: Job, { transform = false, tuned }: MirrorMakerOptions):
       }
       // MirrorMaker refuses to start when its offset syncs are off and this is set.
       : { "offset-syncs.topic.replication.factor": "1" }),
-    ...(transform ? connectTransform : {})
+    // Without the flow before it MirrorMaker forgets what belongs to a transform.
+    ...(transform ? prefixed(`${run}->target.`, connectTransform) : {})
   }
 }
 
