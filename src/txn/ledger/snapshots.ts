@@ -24,7 +24,8 @@ export interface SnapshotLimits {
   readonly entries: number
   readonly bytes: number
 }
-export const SNAPSHOT_LIMITS: SnapshotLimits = { entries: 10_000, bytes: 4 * 1024 * 1024 }
+/** What a start has to read at most, beside the snapshot: a tenth of a second of work. */
+export const SNAPSHOT_LIMITS: SnapshotLimits = { entries: 2_000, bytes: 4 * 1024 * 1024 }
 
 export interface SnapshotOptions {
   readonly topic: string
