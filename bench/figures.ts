@@ -17,8 +17,10 @@ export interface Sample {
   readonly peakMb: number
   /** Sum of the target's end offsets. */
   readonly offsets: number
-  /** All cores of the machine, seconds. */
-  readonly machineSeconds: number
+  /** Both brokers, seconds. */
+  readonly brokerSeconds: number
+  /** All cores of the machine, less this program, the mirror and the brokers: what others used, seconds. */
+  readonly otherSeconds: number
 }
 
 export interface Part {
@@ -28,8 +30,10 @@ export interface Part {
   readonly cpuSecondsPerGb: number
   readonly mbPerSecond: number
   readonly recordsPerSecond: number
-  /** Cores that the whole machine was busy with: brokers, mirror, this program, others. */
-  readonly busyCores: number
+  /** Cores that the brokers were busy with. */
+  readonly brokerCores: number
+  /** Cores that others were busy with, who have nothing to do with the run: what lies far above 0 spoils its figures. */
+  readonly otherCores: number
 }
 
 export interface Figures {
@@ -52,7 +56,8 @@ const part = (from: Sample, to: Sample, records: number, bytes: number): Part =>
     cpuSecondsPerGb: cpuSeconds / (bytes / 1e9),
     mbPerSecond: bytes / 1e6 / seconds,
     recordsPerSecond: records / seconds,
-    busyCores: (to.machineSeconds - from.machineSeconds) / seconds
+    brokerCores: (to.brokerSeconds - from.brokerSeconds) / seconds,
+    otherCores: Math.max(0, to.otherSeconds - from.otherSeconds) / seconds
   }
 }
 

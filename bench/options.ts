@@ -14,6 +14,8 @@ export interface Options {
   /** Record bytes of a cell, MB; of small records a quarter. */
   readonly cellMegabytes: number
   readonly latencySeconds: number
+  /** Records a second, of the suite latency. */
+  readonly latencyRate: number
   readonly idleSeconds: number
   readonly topics: number
   readonly partitions: number
@@ -30,6 +32,7 @@ export const HELP = `npm run bench -- [OPTIONS]
   --megabytes N       record bytes of a run of cost and transform (400)
   --cell-megabytes N  record bytes of a cell (100)
   --latency-seconds N measured seconds of latency (20)
+  --latency-rate N    records a second of latency (1000)
   --idle-seconds N    quiet seconds before memory is read (20)
   --topics N          topics of the suite topics (1000), with --partitions N each (10)
   --quick             one round of less; a few minutes, for a look at whether all works
@@ -65,6 +68,7 @@ export const parseOptions = (args: ReadonlyArray<string>): Options => {
       megabytes: { type: "string" },
       "cell-megabytes": { type: "string" },
       "latency-seconds": { type: "string" },
+      "latency-rate": { type: "string", default: "1000" },
       "idle-seconds": { type: "string" },
       topics: { type: "string" },
       partitions: { type: "string", default: "10" },
@@ -87,6 +91,7 @@ export const parseOptions = (args: ReadonlyArray<string>): Options => {
     megabytes: count("megabytes", values.megabytes, 400, 100),
     cellMegabytes: count("cell-megabytes", values["cell-megabytes"], 100, 50),
     latencySeconds: count("latency-seconds", values["latency-seconds"], 20, 5),
+    latencyRate: number("latency-rate", values["latency-rate"], 1),
     idleSeconds: count("idle-seconds", values["idle-seconds"], 20, 5),
     topics: count("topics", values.topics, 1_000, 100),
     partitions: number("partitions", values.partitions, 1),

@@ -99,4 +99,9 @@ export const usageOf = (pids: ReadonlyArray<number>): Usage => {
   return { cpuSeconds, rssMb, peakMb }
 }
 
+/** The processes whose command line has this word: brokers by the folder that they work in. */
+export const processesWith = (word: string): ReadonlyArray<number> =>
+  readdirSync("/proc").filter((name) => /^\d+$/.test(name) && (read(`/proc/${name}/cmdline`) ?? "").includes(word))
+    .map(Number)
+
 export const machineBusy = (): number => parseBusy(read("/proc/stat") ?? "")

@@ -9,7 +9,7 @@ import { projectRoot } from "../test/kit/paths.ts"
 import { differences, type Fingerprint } from "./belief.ts"
 import { type Figures, figuresOf, type Sample } from "./figures.ts"
 import { type Job, type Mirror, type Peer, targetTopic, TRANSFORM_HEADER } from "./peers/peer.ts"
-import { machineBusy, processTree, usageOf } from "./proc.ts"
+import { machineBusy, processesWith, processTree, usageOf } from "./proc.ts"
 import { openProgress, type Progress } from "./progress.ts"
 import type { Session } from "./session.ts"
 import { recordBytes, type Shape, topicsOf } from "./shape.ts"
@@ -52,6 +52,7 @@ export const watchTree = (root: number): () => ReturnType<typeof usageOf> => {
 
 export interface Sampling {
   readonly mirror: Mirror
+  readonly brokers: ReadonlyArray<number>
   readonly progress: Progress
   readonly records: number
   /** When the run began, by performance.now(). */
@@ -59,7 +60,9 @@ export interface Sampling {
 }
 
 /** Samples until all records are there and nothing has come for a while. */
-export const sampleUntilThere = async ({ mirror, progress, records, started }: Sampling): Promise<Array<Sample>> => {
+export const sampleUntilThere = async (
+  { brokers, mirror, progress, records, started }: Sampling
+): Promise<Array<Sample>> => {
   const usage = watchTree(mirror.pid)
   const samples: Array<Sample> = []
   let grown = performance.now()
@@ -69,7 +72,11 @@ export const sampleUntilThere = async ({ mirror, progress, records, started }: S
     const now = performance.now()
     const before = samples.at(-1)
     if (before === undefined || offsets > before.offsets) grown = now
-    samples.push({ at: now - started, offsets, ...usage(), machineSeconds: machineBusy() })
+    const used = usage()
+    const brokerSeconds = usageOf(brokers).cpuSeconds
+    const { system, user } = process.cpuUsage()
+    const otherSeconds = machineBusy() - used.cpuSeconds - brokerSeconds - (system + user) / 1e6
+    samples.push({ at: now - started, offsets, ...used, brokerSeconds, otherSeconds })
     if (offsets >= records && now - grown > QUIET_MS) return samples
     if (!mirror.running()) throw new Error(`the mirror ended by itself: ${mirror.output().slice(-3_000)}`)
     if (now - started > LIMIT_MS) {
@@ -118,13 +125,14 @@ export const measureRun = async (spec: RunSpec): Promise<Run> => {
   const topics = job.topics.map((topic) => targetTopic(job.run, topic))
   await createMany(target, topics, shape.partitions)
   const progress = await openProgress(target, topics)
+  const brokers = [spec.source, target].flatMap(({ logDir }) => processesWith(`${logDir}/broker-`))
   const [load = 0] = loadavg()
   try {
     const started = performance.now()
     const mirror = await peer.start(job)
     let samples: Array<Sample>
     try {
-      samples = await sampleUntilThere({ mirror, progress, records: shape.records, started })
+      samples = await sampleUntilThere({ mirror, brokers, progress, records: shape.records, started })
       await spec.meanwhile?.(mirror)
     } finally {
       await mirror.stop()

@@ -11,7 +11,8 @@ export interface Summary {
   readonly mbPerSecond: Spread | null
   readonly recordsPerSecond: Spread | null
   readonly peakMb: Spread | null
-  readonly busyCores: Spread | null
+  readonly brokerCores: Spread | null
+  readonly otherCores: Spread | null
   /** Runs that are not believed: in no figure. */
   readonly doubted: number
 }
@@ -30,7 +31,8 @@ export const summarize = (compared: Compared | undefined, shape: string, peer: s
     mbPerSecond: figures(runs, ({ running }) => running?.mbPerSecond),
     recordsPerSecond: figures(runs, ({ running }) => running?.recordsPerSecond),
     peakMb: figures(runs, ({ peakMb }) => peakMb),
-    busyCores: figures(runs, ({ running }) => running?.busyCores),
+    brokerCores: figures(runs, ({ running }) => running?.brokerCores),
+    otherCores: figures(runs, ({ running }) => running?.otherCores),
     doubted: all.length - runs.length
   }
 }

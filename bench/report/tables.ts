@@ -36,7 +36,11 @@ const comparison = (title: string, note: string, compared: Compared | undefined)
     [...new Set(compared.runs.filter(({ shape }) => shape === name).map(({ peer }) => peer))].map((peer) => {
       const one = summarize(compared, name, peer)
       const runs = `${one.cpuWhole?.count ?? 0}${one.doubted === 0 ? "" : `, ${one.doubted} not believed`}`
-      return [peer, ...[one.cpuRunning, one.cpuWhole, one.mbPerSecond, one.peakMb, one.busyCores].map(shown), runs]
+      return [
+        peer,
+        ...[one.cpuRunning, one.cpuWhole, one.mbPerSecond, one.peakMb, one.brokerCores, one.otherCores].map(shown),
+        runs
+      ]
     })
   )
   return [{ title, note, head, rows }]

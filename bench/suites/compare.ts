@@ -16,10 +16,14 @@ export interface Comparison {
   readonly runs: ReadonlyArray<Run>
 }
 
+/** From here on others on the machine spoil what is measured. */
+const SPOILT_CORES = 0.3
+
 const told = ({ peer, running, whole }: Run): string => {
   const part = running ?? whole
   const figures = `${part.cpuSecondsPerGb.toFixed(2)} CPU s/GB, ${part.mbPerSecond.toFixed(1)} MB/s`
-  return `${peer}: ${figures}${running === null ? " (whole)" : ""}`
+  const others = part.otherCores < SPOILT_CORES ? "" : `; OTHERS USED ${part.otherCores.toFixed(1)} CORES MEANWHILE`
+  return `${peer}: ${figures}${running === null ? " (whole)" : ""}${others}`
 }
 
 /** Fills the source, runs every peer once a round, and removes what was filled. A run that fails is told and is in no figure. */

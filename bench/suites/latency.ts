@@ -1,4 +1,4 @@
-/** How long a record takes at a thousand a second, from a producer on the source to a reader in read_committed on the target. */
+/** How long a record takes at a steady rate (a thousand a second), from a producer on the source to a reader in read_committed on the target. */
 import { join } from "node:path"
 import { projectRoot } from "../../test/kit/paths.ts"
 import type { Heard, Probe } from "../latencyProbe.ts"
@@ -12,7 +12,6 @@ import { histogram, percentile } from "../stats.ts"
 import { createMany, deleteMany } from "../topics.ts"
 import type { Context } from "./context.ts"
 
-const RECORDS_PER_SECOND = 1_000
 const VALUE_BYTES = 1_000
 const PARTITIONS = 4
 const WARM_SECONDS = 5
@@ -74,7 +73,7 @@ const measureOne = async (context: Context, peer: Peer | undefined): Promise<Lat
       target: peer === undefined ? source.bootstrap : target.bootstrap,
       targetTopic: mirrored,
       partitions: PARTITIONS,
-      recordsPerSecond: RECORDS_PER_SECOND,
+      recordsPerSecond: options.latencyRate,
       valueBytes: VALUE_BYTES,
       warmSeconds: WARM_SECONDS,
       seconds: options.latencySeconds
@@ -98,5 +97,5 @@ export const latency = async (context: Context): Promise<Omit<Latencies, keyof M
       context.fail(`latency of ${peer?.name ?? FLOOR} failed: ${(error as Error).message}`)
     }
   }
-  return { recordsPerSecond: RECORDS_PER_SECOND, valueBytes: VALUE_BYTES, partitions: PARTITIONS, measured }
+  return { recordsPerSecond: context.options.latencyRate, valueBytes: VALUE_BYTES, partitions: PARTITIONS, measured }
 }

@@ -25,6 +25,7 @@ const measureShape = async (context: Context, shape: Shape, what: string): Promi
     const wanted = await fingerprint(source, topics)
     for (const peer of Object.values(memoryPeers)) {
       let idleMb = Number.NaN
+      let peakMb = Number.NaN
       try {
         const run = await measureRun({
           ...context,
@@ -33,12 +34,14 @@ const measureShape = async (context: Context, shape: Shape, what: string): Promi
           wanted,
           meanwhile: async ({ pid }) => {
             await delay(idleSeconds * 1000)
-            idleMb = watchTree(pid)().rssMb
+            const usage = watchTree(pid)()
+            idleMb = usage.rssMb
+            peakMb = usage.peakMb
           }
         })
         if (run.doubts.length > 0) fail(`memory of ${peer.name} is not believed: ${run.doubts.slice(0, 3).join("; ")}`)
-        else measured.push({ peer: peer.name, peakMb: run.peakMb, idleMb })
-        say(`  ${peer.name}: ${Math.round(run.peakMb)} MB at most, ${Math.round(idleMb)} MB idle, ${what}`)
+        else measured.push({ peer: peer.name, peakMb, idleMb })
+        say(`  ${peer.name}: ${Math.round(peakMb)} MB at most, ${Math.round(idleMb)} MB idle, ${what}`)
       } catch (error) {
         fail(`memory of ${peer.name}, ${what}, failed: ${(error as Error).message}`)
       }

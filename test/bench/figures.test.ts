@@ -8,7 +8,8 @@ const sample = (at: number, cpuSeconds: number, offsets: number): Sample => ({
   offsets,
   rssMb: 50,
   peakMb: 60 + cpuSeconds,
-  machineSeconds: cpuSeconds * 2
+  brokerSeconds: cpuSeconds * 2,
+  otherSeconds: cpuSeconds / 10
 })
 
 describe("figures of a run", () => {
@@ -33,7 +34,8 @@ describe("figures of a run", () => {
     assert.closeTo(figures.running?.cpuSecondsPerGb ?? 0, 1 / 0.8, 1e-9)
     assert.closeTo(figures.running?.mbPerSecond ?? 0, 400, 1e-6)
     assert.closeTo(figures.running?.recordsPerSecond ?? 0, 400, 1e-6)
-    assert.strictEqual(figures.running?.busyCores, 1)
+    assert.closeTo(figures.running?.brokerCores ?? 0, 1, 1e-9)
+    assert.closeTo(figures.running?.otherCores ?? 0, 0.05, 1e-9)
     assert.strictEqual(figures.peakMb, 62.5)
   })
 

@@ -18,7 +18,8 @@ const part = (cpuSecondsPerGb: number, mbPerSecond: number): Part => ({
   cpuSecondsPerGb,
   mbPerSecond,
   recordsPerSecond: 1_000,
-  busyCores: 2
+  brokerCores: 1,
+  otherCores: 0
 })
 
 const run = (peer: string, shape: string, cpu: number, speed: number, doubts: ReadonlyArray<string> = []): Run => {
