@@ -32,7 +32,7 @@ const SUITE: Readonly<Record<SuiteName, (context: Context) => Promise<object>>> 
 const runSuite = async (
   name: SuiteName,
   session: Session,
-  clusters: Omit<Context, "options" | "say" | "fail" | "session">,
+  clusters: Pick<Context, "source" | "target" | "inTime">,
   options: Options
 ): Promise<Suites> => {
   const failures: Array<string> = []
@@ -50,6 +50,8 @@ const runSuite = async (
 /** What was measured stays, also when a later suite fails. */
 const measure = async (options: Options, command: string): Promise<Results> => {
   const old = options.merge ? readResults()?.suites ?? {} : {}
+  const begun = performance.now()
+  const inTime = () => performance.now() - begun < options.minutes * 60_000
   let results: Results = { date: new Date().toISOString(), command, machine: describeMachine(), suites: old }
   const session = openSession()
   const stop = (code: number) => {
@@ -62,7 +64,11 @@ const measure = async (options: Options, command: string): Promise<Results> => {
     say("starting two brokers")
     const [source, target] = await session.clusters()
     for (const name of options.suites) {
-      const fresh = await runSuite(name, session, { source, target }, options)
+      if (!inTime()) {
+        say(`${name} is left out: the time of --minutes is up`)
+        continue
+      }
+      const fresh = await runSuite(name, session, { source, target, inTime }, options)
       results = { ...results, suites: mergeSuites(results.suites, fresh) }
       writeResults(results)
     }

@@ -2,7 +2,8 @@
 import { parseArgs } from "node:util"
 import { allCells, someCells } from "./shape.ts"
 
-export const SUITES = ["cost", "transform", "cells", "latency", "start", "memory", "topics", "peak"] as const
+/** In the order in which they run: where time is up, what comes last is left out. */
+export const SUITES = ["cost", "transform", "latency", "start", "memory", "peak", "topics", "cells"] as const
 export type SuiteName = typeof SUITES[number]
 
 export interface Options {
@@ -17,6 +18,8 @@ export interface Options {
   /** Records a second, of the suite latency. */
   readonly latencyRate: number
   readonly idleSeconds: number
+  /** Nothing is begun when this many minutes are over. */
+  readonly minutes: number
   readonly topics: number
   readonly partitions: number
   readonly merge: boolean
@@ -29,12 +32,13 @@ export const HELP = `npm run bench -- [OPTIONS]
   --suite NAMES       which, with commas: ${SUITES.join(", ")}; or all (default: all, with some of the cells)
   --cells NAMES       which cells, with commas, or all (default: ${someCells.join(", ")})
   --rounds N          how often each peer runs, in turns (3)
-  --megabytes N       record bytes of a run of cost and transform (400)
+  --megabytes N       record bytes of a run of cost and transform (300)
   --cell-megabytes N  record bytes of a cell (100)
   --latency-seconds N measured seconds of latency (20)
   --latency-rate N    records a second of latency (1000)
   --idle-seconds N    quiet seconds before memory is read (20)
   --topics N          topics of the suite topics (1000), with --partitions N each (10)
+  --minutes N         begin nothing after so many (35; give more for all cells: 90)
   --quick             one round of less; a few minutes, for a look at whether all works
   --merge             keep what .work/bench/latest.json has of other suites and cells
   --publish           write docs/performance.json, the plots and the tables in docs/performance.md;
@@ -70,6 +74,7 @@ export const parseOptions = (args: ReadonlyArray<string>): Options => {
       "latency-seconds": { type: "string" },
       "latency-rate": { type: "string", default: "1000" },
       "idle-seconds": { type: "string" },
+      minutes: { type: "string" },
       topics: { type: "string" },
       partitions: { type: "string", default: "10" },
       quick: { type: "boolean", default: false },
@@ -88,11 +93,12 @@ export const parseOptions = (args: ReadonlyArray<string>): Options => {
     cells: values.cells === undefined
       ? (quick ? ["1KB-lz4", "100B-lz4"] : someCells)
       : names("cells", values.cells, allNames),
-    megabytes: count("megabytes", values.megabytes, 400, 100),
+    megabytes: count("megabytes", values.megabytes, 300, 100),
     cellMegabytes: count("cell-megabytes", values["cell-megabytes"], 100, 50),
     latencySeconds: count("latency-seconds", values["latency-seconds"], 20, 5),
     latencyRate: number("latency-rate", values["latency-rate"], 1),
     idleSeconds: count("idle-seconds", values["idle-seconds"], 20, 5),
+    minutes: count("minutes", values.minutes, 35, 10),
     topics: count("topics", values.topics, 1_000, 100),
     partitions: number("partitions", values.partitions, 1),
     merge: values.merge,

@@ -70,11 +70,8 @@ export const someCells: ReadonlyArray<string> = [
   "1KB-none",
   "1KB-lz4",
   "1KB-zstd",
-  "1KB-gzip",
-  "10KB-lz4",
   "100KB-lz4",
   "partitions-1",
   "partitions-64",
-  "topics-100",
-  "batches-16KB"
+  "topics-100"
 ]

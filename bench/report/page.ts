@@ -44,6 +44,7 @@ export const measuredPart = (results: Results, plots: ReadonlyArray<Plot>): stri
     markdownTable(goalTable(results)),
     "### Where and when",
     about(results),
+    "All runs are in [performance.json](performance.json).",
     ...plots.map(({ file, text }) => `![${text.replaceAll("]", ")")}](plots/${file})`),
     ...tablesOf(results).flatMap((table) => [`### ${table.title}`, table.note, markdownTable(table)]),
     ...failures(results)

@@ -40,6 +40,7 @@ const comparePeers = async (
     await fill(source, shape)
     const wanted = await fingerprint(source, topics)
     for (let round = 1; round <= rounds; round++) {
+      if (round > 1 && !context.inTime()) return runs
       for (const peer of peers) {
         const what = `${shape.name} ${round}/${rounds}`
         try {
@@ -68,7 +69,10 @@ const compareShapes = async (
   const { rounds } = context.options
   const runs: Array<Run> = []
   try {
-    for (const shape of shapes) runs.push(...await comparePeers(context, shape, peers, rounds))
+    for (const shape of shapes) {
+      if (context.inTime()) runs.push(...await comparePeers(context, shape, peers, rounds))
+      else context.fail(`${shape.name} is left out: the time of --minutes is up`)
+    }
   } finally {
     for (const peer of peers) await peer.end?.()
   }

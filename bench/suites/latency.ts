@@ -15,7 +15,7 @@ import type { Context } from "./context.ts"
 const VALUE_BYTES = 1_000
 const PARTITIONS = 4
 const WARM_SECONDS = 5
-const BOUNDS = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000]
+const BOUNDS = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000, 2_000, 5_000]
 
 const FLOW = { "transaction.max.latency.ms": 10 }
 
