@@ -3,7 +3,7 @@
  * a young generation that holds all that a case allocates, and a compiler that has enough of few calls.
  */
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { GROUPS } from "./cases.ts"
 import type { FiguresOf } from "./compare.ts"
@@ -33,6 +33,7 @@ const V8_FLAGS = [
 const MARK = "node::os::GetLoadAvg*"
 const LONGEST_MS = 20 * 60_000
 const sampler = join(import.meta.dirname, "sample.ts")
+const workFolder = join(import.meta.dirname, "../../.work")
 
 const run = (command: string, args: ReadonlyArray<string>): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -71,9 +72,15 @@ const countedBy = (folder: string, mark: number): number => {
   return Number(total[1])
 }
 
-/** All in one process, as the start alone takes half a minute there. */
-const instructions = async (): Promise<FiguresOf> => {
-  const folder = mkdtempSync(join(import.meta.dirname, "../../.work/valgrind-"))
+/**
+ * All in one process, as the start alone takes half a minute there. Not the million ranges of the ledger, which take
+ * valgrind several minutes, nor what comes behind them: their allocations tell a copy too many, too.
+ */
+const COUNTED = GROUPS.filter((group) => group !== "ledger" && group !== "metrics")
+
+const counted = async (groups: ReadonlyArray<string>): Promise<ReadonlyArray<readonly [string, number]>> => {
+  mkdirSync(workFolder, { recursive: true })
+  const folder = mkdtempSync(join(workFolder, "valgrind-"))
   try {
     const text = await run("valgrind", [
       "-q",
@@ -86,16 +93,18 @@ const instructions = async (): Promise<FiguresOf> => {
       ...V8_FLAGS,
       sampler,
       "instructions",
-      ...GROUPS
+      ...groups
     ])
-    const each = lines(text).map((line, n) =>
-      [line.name, Math.round(countedBy(folder, 2 * n + 2) / (line["operations"] as number))] as const
-    )
-    return { instructions: Object.fromEntries(each) }
+    return lines(text).map((line, n) => [
+      line.name,
+      Math.round(countedBy(folder, 2 * n + 2) / (line["operations"] as number))
+    ])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+const instructions = async (): Promise<FiguresOf> => ({ instructions: Object.fromEntries(await counted(COUNTED)) })
 
 /** `micros` is for people: what an operation takes here and now. */
 export const time = async (): Promise<FiguresOf & { readonly micros: Readonly<Record<string, number>> }> => {

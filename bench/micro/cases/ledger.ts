@@ -36,7 +36,7 @@ const done = (first: number, last: number): DoneEntry => ({
 })
 
 /** A tail that has read the million from snapshots, as after a start. */
-const tailOfMillion = (): LedgerTail => {
+const restored = (): LedgerTail => {
   const tail = new LedgerTail(0)
   tail.aim(0)
   snapshotEntries({ decidedBelow: 0, slots: [{ slot, done: million() }] }).forEach((entry, n) =>
@@ -52,6 +52,10 @@ const tailOfMillion = (): LedgerTail => {
   )
   return tail
 }
+
+/** Shared by the cases that need one: what they add to it is little beside what is there. */
+let tail: LedgerTail | null = null
+const tailOfMillion = (): LedgerTail => tail ??= restored()
 
 /** A transaction's entry and its marker. */
 const commit = (tail: LedgerTail, epoch: number, entry: DoneEntry): void => {
@@ -74,9 +78,8 @@ const committed = (where: string, entryOf: (n: number) => DoneEntry): MicroCase 
   warmUp: 2000,
   operations: 500,
   prepare: () => {
-    const tail = tailOfMillion()
-    let epoch = 0
-    return (n) => commit(tail, epoch++, entryOf(n))
+    const shared = tailOfMillion()
+    return (n) => commit(shared, n, entryOf(n))
   }
 })
 
@@ -85,11 +88,11 @@ const triage: MicroCase = {
   warmUp: 2000,
   operations: 500,
   prepare: () => {
-    const tail = tailOfMillion()
+    const shared = tailOfMillion()
     return (n) => {
       const first = somewhere(n) * STEP
       const range = { topic: "orders", topicId: slot.topicId, partition: 0, first, last: first + 99 }
-      return claimsOf(slot.clusterId, [range]).map((claim) => sortClaim(tail, claim))
+      return claimsOf(slot.clusterId, [range]).map((claim) => sortClaim(shared, claim))
     }
   }
 }
