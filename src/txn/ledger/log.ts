@@ -67,7 +67,8 @@ const UNKNOWN: ReadonlySet<number> = new Set([UNKNOWN_TOPIC_OR_PARTITION, UNKNOW
 /** So often, so many milliseconds apart, a topic is looked for before it counts as deleted: a broker may not know yet. */
 const LOOKS = 50
 const LOOK_MS = 200
-const MAX_WAIT_MS = 500
+/** What comes is answered at once: this is how often a ledger that nothing happens in is asked for nothing. */
+const MAX_WAIT_MS = 5_000
 const MAX_BYTES = 4 * 1024 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
 
