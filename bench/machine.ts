@@ -38,7 +38,7 @@ export const describeMachine = (): Machine => ({
   cpu: cpus()[0]?.model ?? "unknown",
   cores: cpus().length,
   memoryGb: Math.round(totalmem() / 1e9),
-  os: `${type()} ${release()}`,
+  os: `${type()} ${/^[\d.]*\d/.exec(release())?.[0] ?? ""}`.trim(),
   versions: {
     onceover,
     commit: commit(),

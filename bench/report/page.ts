@@ -15,8 +15,8 @@ export const replacePart = (page: string, part: string): string => {
 
 const day = (date: string): string => `${date.slice(0, 16).replace("T", " ")} UTC`
 
-const entries = ({ suites }: Results): ReadonlyArray<readonly [string, Measured]> =>
-  Object.entries(suites as Readonly<Record<string, Measured>>)
+const entries = ({ suites }: Results): ReadonlyArray<readonly [string, Measured & { readonly rounds?: number }]> =>
+  Object.entries(suites as Readonly<Record<string, Measured & { readonly rounds?: number }>>)
 
 const about = (results: Results): string => {
   const { cores, cpu, memoryGb, os, versions } = results.machine
@@ -25,9 +25,12 @@ const about = (results: Results): string => {
     `- Command: \`${results.command}\``,
     `- Machine: ${cores} cores of ${cpu}, ${memoryGb} GB, ${os}; both brokers, the mirror and the benchmark on it.`,
     `- Versions: onceover ${onceover} (${commit}), Node ${node}, Kafka ${kafka}, MirrorMaker ${mirrorMaker}, Java ${java}, librdkafka ${librdkafka}.`,
-    ...entries(results).map(([name, { date, load, seconds }]) =>
-      `- Suite ${name}: ${day(date)}, ${seconds} s; the load of the machine before it was ${load.toFixed(1)}.`
-    )
+    ...entries(results).map(([name, { date, load, rounds, seconds }]) => {
+      const times = rounds === undefined ? "" : `${rounds} rounds, `
+      return `- Suite ${name}: ${day(date)}, ${times}${seconds} s; the load of the machine before it was ${
+        load.toFixed(1)
+      }.`
+    })
   ].join("\n")
 }
 

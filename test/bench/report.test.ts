@@ -9,6 +9,8 @@ import { barChart, escapeText, lineChart } from "../../bench/report/svg.ts"
 import { type Compared, mergeSuites, type Results } from "../../bench/results.ts"
 import type { Run } from "../../bench/run.ts"
 import { makeShape } from "../../bench/shape.ts"
+import { latencyPeers } from "../../bench/suites/latency.ts"
+import { memoryPeers } from "../../bench/suites/memory.ts"
 import { cellPeers, COST_SHAPE, costPeers } from "../../bench/suites/compare.ts"
 
 const part = (cpuSecondsPerGb: number, mbPerSecond: number): Part => ({
@@ -44,6 +46,28 @@ const results = (suites: Results["suites"]): Results => ({
   suites
 })
 
+const measured = results({
+  cost: compared([COST_SHAPE], [run(costPeers.consumer.name, COST_SHAPE, 2, 50)]),
+  latency: {
+    date: "2026-11-30T12:00:00.000Z",
+    load: 0.5,
+    seconds: 10,
+    failures: ["latency of one failed: why"],
+    recordsPerSecond: 1_000,
+    valueBytes: 1_000,
+    partitions: 4,
+    measured: [{
+      peer: "one",
+      records: 4,
+      median: 3,
+      p99: 9,
+      max: 2_000,
+      // As they come back from JSON.
+      bins: [{ upTo: 5, count: 3 }, { upTo: 10, count: 0 }, { upTo: null as unknown as number, count: 1 }]
+    }]
+  }
+})
+
 const found = (goals: ReadonlyArray<Goal>, start: string): Goal => {
   const one = goals.find(({ figure }) => figure.startsWith(start))
   if (one === undefined) throw new Error(`no goal ${start}`)
@@ -69,6 +93,31 @@ describe("verdicts", () => {
 
   it("do not rest on a run that is not believed", () => {
     assert.strictEqual(found(goalsOf(withCost(0.1, ["a record is missing"])), COST).verdict, "not measured")
+  })
+
+  it("do not rest on a latency at another rate, or on fewer topics than the goal is for", () => {
+    const at = (recordsPerSecond: number) => {
+      const { latency } = measured.suites
+      if (latency === undefined) throw new Error("there is one above")
+      const one = { peer: latencyPeers.share.name, records: 1, median: 3, p99: 9, max: 9, bins: [] }
+      return found(
+        goalsOf(results({ latency: { ...latency, recordsPerSecond, measured: [one] } })),
+        "latency, median: share"
+      )
+    }
+    assert.strictEqual(at(1_000).verdict, "met")
+    assert.strictEqual(at(50).verdict, "not measured")
+    const topics = (what: string, peakMb: number) => {
+      const memories = { date: "", load: 0, seconds: 1, failures: [], what, idleSeconds: 1 }
+      const one = { peer: memoryPeers.share.name, peakMb, idleMb: peakMb }
+      return found(
+        goalsOf(results({ topics: { ...memories, measured: [one] } })),
+        "memory with 1000 topics, 10000 partitions: share"
+      )
+    }
+    assert.strictEqual(topics("1000 topics, 10000 partitions", 299).verdict, "met")
+    assert.strictEqual(topics("1000 topics, 10000 partitions", 301).verdict, "not met")
+    assert.strictEqual(topics("100 topics, 1000 partitions", 100).verdict, "not measured")
   })
 
   it("name the cells that are below MirrorMaker 2, and do not pass over those without a figure", () => {
@@ -136,28 +185,6 @@ describe("charts", () => {
 })
 
 describe("the page", () => {
-  const measured = results({
-    cost: compared([COST_SHAPE], [run(costPeers.consumer.name, COST_SHAPE, 2, 50)]),
-    latency: {
-      date: "2026-11-30T12:00:00.000Z",
-      load: 0.5,
-      seconds: 10,
-      failures: ["latency of one failed: why"],
-      recordsPerSecond: 1_000,
-      valueBytes: 1_000,
-      partitions: 4,
-      measured: [{
-        peer: "one",
-        records: 4,
-        median: 3,
-        p99: 9,
-        max: 2_000,
-        // As they come back from JSON.
-        bins: [{ upTo: 5, count: 3 }, { upTo: 10, count: 0 }, { upTo: null as unknown as number, count: 1 }]
-      }]
-    }
-  })
-
   it("keeps what people wrote around the generated part, however often it is made", () => {
     const page = `before\n\n${BEGIN}\nold\n${END}\n\nafter\n`
     const once = replacePart(page, "new")
