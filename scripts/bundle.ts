@@ -6,10 +6,10 @@
  * whose sources have changed since runs the sources. `npm run build` puts one into the npm package.
  */
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs"
 import { join, relative, resolve } from "node:path"
 import { rolldown } from "rolldown"
-import { root } from "./stages.ts"
+import { minutes, root } from "./stages.ts"
 
 /** Native add-ons stay packages: they find their binary beside their own files. */
 const EXTERNAL = [/^node:/, /^@confluentinc\/kafka-javascript/, /^@node-rs\//, /^lz4-napi/, /^snappy/]
@@ -59,7 +59,10 @@ export const bundle = async ({ assets, folder }: BundleOptions): Promise<void> =
 
 const sources = (): string => spawnSync("sh", [join(root, "scripts/sources.sh")], { encoding: "utf8" }).stdout.trim()
 
-/** For this clone; what was bundled from other sources goes. */
+/** Something may just be starting from one that is not. */
+const isOld = (folder: string): boolean => Date.now() - statSync(folder).mtimeMs > minutes(60)
+
+/** For this clone; what was bundled from other sources goes in time. */
 const ofClone = async (): Promise<string> => {
   const programs = join(root, ".tools/program")
   const sum = sources()
@@ -71,7 +74,7 @@ const ofClone = async (): Promise<string> => {
     await bundle({ folder: part, assets: join(root, "src") })
     if (sources() !== sum) return "not bundled: the sources were changed meanwhile"
     for (const old of readdirSync(programs)) {
-      if (!old.startsWith(".part-") && old !== sum) rmSync(join(programs, old), { recursive: true, force: true })
+      if (isOld(join(programs, old))) rmSync(join(programs, old), { recursive: true, force: true })
     }
     if (!existsSync(join(programs, sum))) renameSync(part, join(programs, sum))
     return "bundled"
