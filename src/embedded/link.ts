@@ -11,6 +11,7 @@ import type { ProtocolError } from "../wire/bytes.ts"
 import { guarded } from "../wire/connection.ts"
 import { ConnectionError, type WireError } from "../wire/errors.ts"
 import type { Offers } from "../wire/offers.ts"
+import { receiveMemory } from "../wire/receiveMemory.ts"
 import { type Api, type Decoded, type Encoded } from "../wire/schema.ts"
 import { type ClientConfig, type HostPort, showHostPort } from "../wire/settings.ts"
 import type { Engine, EngineConnection, Reply } from "./engine.ts"
@@ -30,6 +31,14 @@ export interface LinkDriver {
 }
 export interface Driver extends LinkDriver {
   readonly engine: Engine
+}
+
+/** As a connection has it: in memory that is taken back from those who look at it too late. */
+const received = (body: ReadonlyArray<Buffer>): Buffer => {
+  const room = receiveMemory.take(body.reduce((sum, { length }) => sum + length, 0), 0)
+  let to = 0
+  for (const piece of body) to += piece.copy(room, to)
+  return room
 }
 
 class EmbeddedLink implements LinkPort {
@@ -101,7 +110,7 @@ class EmbeddedLink implements LinkPort {
   #result(request: RawRequest, reply: Reply): Effect.Effect<Buffer, WireError> {
     switch (reply.kind) {
       case "answer":
-        return Effect.succeed(Buffer.concat(reply.body))
+        return Effect.succeed(received(reply.body))
       case "closed":
         return Effect.fail(
           this.#error(reply.sent ? "closed" : "refused", reply.sent ? "unknown" : "unsent", reply.what)

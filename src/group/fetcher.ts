@@ -8,6 +8,8 @@ import { Effect } from "effect"
 import { ProtocolError } from "../wire/bytes.ts"
 import { splitBatches } from "../wire/batch/recordBatch.ts"
 import { fetch } from "../wire/messages/fetch.ts"
+import type { WireError } from "../wire/errors.ts"
+import { Lease, receiveMemory } from "../wire/receiveMemory.ts"
 import { nowMs } from "../wire/retry.ts"
 import { type RequestOf, type ResponseOf, ZERO_UUID } from "../wire/schema.ts"
 import { onPartitionCode } from "./askLeaders.ts"
@@ -20,6 +22,10 @@ type FetchAnswer = ResponseOf<typeof fetch>
 type PartitionAnswer = FetchAnswer["responses"][number]["partitions"][number]
 
 const OFFSET_OUT_OF_RANGE = 1
+
+/** After an answer with less, so long until the next request: records that come one by one are not fetched one by one. */
+const LITTLE_BYTES = 32 * 1024
+const LITTLE_PAUSE_MS = 3
 
 /** A partition in a request, with the token its answer must find unchanged. */
 interface Asked {
@@ -85,7 +91,13 @@ const buildRequest = (shared: Shared, asked: ReadonlyArray<Asked>, maxBytes: num
 }
 
 /** Data: what may be copied goes into the queue, the position moves. */
-const take = (shared: Shared, state: PartitionState, answer: PartitionAnswer, now: number): void => {
+const take = (
+  shared: Shared,
+  state: PartitionState,
+  answer: PartitionAnswer,
+  now: number,
+  lease: Lease | null
+): void => {
   recovered(state)
   state.highWatermark = answer.highWatermark
   state.lastStableOffset = answer.lastStableOffset
@@ -109,7 +121,9 @@ const take = (shared: Shared, state: PartitionState, answer: PartitionAnswer, no
   state.position = visible.next
   state.positionEpoch = leaderEpoch
   state.turn = ++shared.turns
+  lease?.hold()
   enqueue(shared, state, {
+    leases: lease === null ? [] : [lease],
     first,
     next: visible.next,
     leaderEpoch,
@@ -131,11 +145,17 @@ const refused = (shared: Shared, state: PartitionState, answer: PartitionAnswer,
   shared.work.notify()
 }
 
-const apply = (shared: Shared, { state, token }: Asked, answer: PartitionAnswer, now: number): void => {
+const apply = (
+  shared: Shared,
+  { state, token }: Asked,
+  answer: PartitionAnswer,
+  now: number,
+  lease: Lease | null
+): void => {
   if (!isCurrent(shared, state) || state.token !== token) return
   if (answer.errorCode !== 0) return refused(shared, state, answer, now)
   try {
-    take(shared, state, answer, now)
+    take(shared, state, answer, now, lease)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     stop(
@@ -167,7 +187,14 @@ const learn = (
     }, endpoint)
   }, { discard: true })
 
-const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnswer): Effect.Effect<void> =>
+/** On what the records of an answer lie in, which is one piece of memory; null: it is not to be given back. */
+const leaseOf = (pairs: ReadonlyArray<readonly [Asked, PartitionAnswer]>): Lease | null => {
+  const memory = pairs.find(([, { records }]) => records !== null && records.length > 0)?.[1].records?.buffer
+  return memory !== undefined && receiveMemory.owns(memory) ? new Lease(receiveMemory, memory) : null
+}
+
+/** Gives how many bytes of records it had. */
+const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnswer): Effect.Effect<number> =>
   Effect.gen(function*() {
     const now = yield* nowMs
     const byName = new Map<string, Asked>()
@@ -184,11 +211,18 @@ const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnsw
       }
     }
     yield* learn(shared, answer, pairs.map(([{ state }, part]) => [state, part]))
-    for (const [one, part] of pairs) apply(shared, one, part, now)
+    const lease = leaseOf(pairs)
+    for (const [one, part] of pairs) apply(shared, one, part, now, lease)
     if (answer.errorCode !== 0) {
       for (const one of asked) onPartitionCode(shared, one.state, "Fetch", answer.errorCode, now)
     }
+    return pairs.reduce((sum, [, { records }]) => sum + (records?.length ?? 0), 0)
   })
+
+/** Nothing that comes later would be understood, or let in. */
+const endsConsumer = (error: WireError): boolean =>
+  error._tag === "UnsupportedError" || error._tag === "ProtocolError" ||
+  (error._tag === "ConnectionError" && (error.kind === "authentication" || error.kind === "tls"))
 
 /** Fetches from one broker for as long as the consumer runs. `brokers` says how many share the bound. */
 export const runFetcher = (shared: Shared, broker: number, brokers: () => number): Effect.Effect<never> =>
@@ -199,9 +233,10 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
     const asked = bufferedOf(shared, broker) < share ? choose(shared, broker, now) : []
     if (asked.length === 0) return yield* changed
     for (const { state } of asked) state.inFlight = true
-    const request = buildRequest(shared, asked, Math.max(1, Math.min(shared.settings.fetchMaxBytes, share)))
+    const maxBytes = Math.max(1, Math.min(shared.settings.fetchMaxBytes, share))
+    const request = buildRequest(shared, asked, maxBytes)
     const withoutIds = request.topics.some((topic) => topic.topicId === ZERO_UUID)
-    yield* shared.cluster.request({ kind: "broker", id: broker }, fetch, request, {
+    const bytes = yield* shared.cluster.request({ kind: "broker", id: broker }, fetch, request, {
       purpose: shared.purpose,
       timeoutMs: shared.requestTimeoutMs + shared.settings.fetchMaxWaitMs,
       ...(withoutIds ? { maxVersion: 12 } : {})
@@ -209,14 +244,15 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
       Effect.flatMap((answer) => applyAll(shared, asked, answer)),
       Effect.catch((error) =>
         Effect.gen(function*() {
-          if (error._tag === "UnsupportedError" || error._tag === "ProtocolError") return fail(shared, error)
-          if (
-            error._tag === "ConnectionError" && (error.kind === "authentication" || error.kind === "tls")
-          ) return fail(shared, error)
+          if (endsConsumer(error)) {
+            fail(shared, error)
+            return 0
+          }
           yield* Effect.logDebug(`group ${shared.groupId}: fetch from broker ${broker}: ${error.message}`)
           const failedAt = yield* nowMs
           for (const { state } of asked) if (isCurrent(shared, state)) backOff(state, failedAt, error.message)
           shared.work.notify()
+          return 0
         })
       ),
       Effect.ensuring(Effect.sync(() => {
@@ -225,4 +261,5 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
         if (asked.some(({ state }) => fetchFrom(state) !== broker)) shared.fetchable.notify()
       }))
     )
+    if (bytes > 0 && bytes < Math.min(LITTLE_BYTES, maxBytes / 2)) yield* Effect.sleep(LITTLE_PAUSE_MS)
   }).pipe(Effect.forever)

@@ -28,6 +28,7 @@ import { type CommitOutcome, finalCommit, flush, lastCommit, runCommitter } from
 import type { GapError, MembershipError, PartitionProblem } from "./errors.ts"
 import { runFetcher } from "./fetcher.ts"
 import { type GroupProtocol, librdkafkaConf } from "./librdkafkaConf.ts"
+import { joinPieces } from "./joinPieces.ts"
 import { makeMembership, type MakeMembership, type Membership, type MembershipHandlers } from "./membership.ts"
 import { fetchFrom, moveTo, newPartition, type PartitionState, type Stage } from "./partition.ts"
 import { partitionKey, type TopicPartition } from "./position.ts"
@@ -157,7 +158,7 @@ const takeReady = (shared: Shared, maxBytes: number): ReadonlyArray<Fetched> => 
   }
   shared.ready.splice(0, taken.length)
   if (taken.length > 0) shared.fetchable.notify()
-  return taken
+  return joinPieces(taken)
 }
 
 /**

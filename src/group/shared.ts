@@ -6,6 +6,7 @@ import { Deferred, Effect } from "effect"
 import type { BatchView } from "../wire/batch/recordBatch.ts"
 import type { Cluster } from "../wire/cluster.ts"
 import type { WireError } from "../wire/errors.ts"
+import type { Lease } from "../wire/receiveMemory.ts"
 import type { CommitBook } from "./commitBook.ts"
 import type { GapError, MembershipError } from "./errors.ts"
 import { type PartitionState, moveTo, stop } from "./partition.ts"
@@ -33,6 +34,8 @@ export interface Fetched extends TopicPartition {
   readonly highWatermark: number
   readonly lastStableOffset: number
   readonly logStartOffset: number
+  /** The memory that its batches lie in, held by it: let go of once nobody looks at them any more. */
+  readonly leases?: ReadonlyArray<Lease>
   /** Set where reading went on after a gap (on.source.gap: continue): nothing was read between the two. */
   readonly gap: GapError | null
 }
@@ -140,7 +143,7 @@ export const passGap = (shared: Shared, state: PartitionState, gap: GapError, ep
 export const enqueue = (
   shared: Shared,
   state: PartitionState,
-  piece: Pick<Fetched, "first" | "next" | "leaderEpoch" | "batches" | "bytes" | "abortedRecords" | "gap">
+  piece: Pick<Fetched, "first" | "next" | "leaderEpoch" | "batches" | "bytes" | "abortedRecords" | "leases" | "gap">
 ): void => {
   state.buffered += piece.bytes
   shared.ready.push({

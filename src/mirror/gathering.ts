@@ -3,7 +3,8 @@
  * is worth it; each transaction costs an entry in the ledger and a commit, whatever its size.
  *
  * - A lane that has committed nothing for `transaction.max.latency.ms` commits at once: a lone record waits for nothing.
- * - Where records come in small numbers all the time, a transaction ends that long after the one before it.
+ * - Where records come in small numbers all the time, a transaction waits no longer than until so long after the one
+ *   before it began to end: what came while that was committed has waited already.
  * - A large one does not wait: it takes what is there, and ends.
  * - It is cut by records, by bytes, by time and by the locks on what it holds, whichever comes first.
  */
@@ -48,7 +49,7 @@ export interface Share {
 /** The transactions of one lane, one after the other. Times are milliseconds, monotonic. Pure. */
 export class Gathering {
   readonly #cut: Cut | null
-  #endedAtMs = Number.NEGATIVE_INFINITY
+  #endingAtMs = Number.NEGATIVE_INFINITY
   #startedAtMs = 0
   #records = 0
   #bytes = 0
@@ -72,8 +73,14 @@ export class Gathering {
     if (lockTimeoutMs !== undefined) this.#lockMs = Math.min(this.#lockMs, lockTimeoutMs)
   }
 
+  /** Nothing is added from here on. */
   end(nowMs: number): void {
-    this.#endedAtMs = nowMs
+    this.#endingAtMs = nowMs
+  }
+
+  /** It holds so much that it does not wait. */
+  get isLarge(): boolean {
+    return this.#records >= LARGE_RECORDS || this.#bytes >= LARGE_BYTES
   }
 
   /** How long to wait for more, whole milliseconds, 0: take what is there; null: commit now. */
@@ -82,11 +89,10 @@ export class Gathering {
     if (cut === null || this.#records >= cut.maxRecords || this.#bytes >= cut.maxBytes) return null
     // Locks are renewed where brokers can do that; where they cannot, half of one is left for the commit.
     const untilMs = Math.min(
-      Math.min(this.#endedAtMs, this.#startedAtMs) + cut.maxLatencyMs,
+      Math.min(this.#endingAtMs, this.#startedAtMs) + cut.maxLatencyMs,
       this.#startedAtMs + this.#lockMs / 2
     )
     if (nowMs >= untilMs) return null
-    const large = this.#records >= LARGE_RECORDS || this.#bytes >= LARGE_BYTES
-    return large ? 0 : Math.min(Math.ceil(untilMs - nowMs), LONGEST_WAIT_MS)
+    return this.isLarge ? 0 : Math.min(Math.ceil(untilMs - nowMs), LONGEST_WAIT_MS)
   }
 }

@@ -12,7 +12,7 @@ import type { BindingStopped } from "../txn/binding.ts"
 import type { ProducerError } from "../txn/produceErrors.ts"
 import type { WireError } from "../wire/errors.ts"
 import type { Copied, CopyUnit, Output } from "./copyUnit.ts"
-import type { Delivery } from "./delivery.ts"
+import type { Delivery, Source } from "./delivery.ts"
 import type { FlowStopped } from "./errors.ts"
 import {
   BEHIND,
@@ -123,22 +123,38 @@ const waitForMore = <E>(lane: LaneContext<E>, writing: Writing, gathering: Gathe
   return alone ? null : gathering.waitMs(now)
 }
 
-/** One transaction: what was read, and what comes while it is open. */
+/** What is there after the wait. Taken little by little, as it comes, each piece would be a request. */
+const pollMore = <E>(lane: LaneContext<E>, pollWithin: NonNullable<Source<E>["pollWithin"]>, waitMs: number) =>
+  Effect.gen(function*() {
+    if (waitMs > 0) yield* Effect.sleep(waitMs)
+    return yield* prepared(lane, yield* pollWithin(0))
+  })
+
+/**
+ * One transaction: what was read, and what comes while it is open. Much of it is written while more is read; little of it
+ * goes together at the end, in one request.
+ */
 const writeAll = <E>(lane: LaneContext<E>, gathering: Gathering, first: ReadonlyArray<Work>) =>
   transact(lane, (writing) =>
     Effect.gen(function*() {
       const { pollWithin } = lane.parts.source
       gathering.begin(yield* nowMs)
-      for (let work = first;;) {
-        if (work.length > 0) yield* write(lane, writing, work)
+      let gathered: ReadonlyArray<Work> = []
+      for (let work: ReadonlyArray<Work> | null = first; work !== null;) {
+        gathered = [...gathered, ...work]
         for (const share of sizeOf(work)) gathering.add(share)
+        if (gathering.isLarge) {
+          yield* write(lane, writing, gathered)
+          gathered = []
+        }
         const waitMs = waitForMore(lane, writing, gathering, yield* nowMs)
-        if (waitMs === null || pollWithin === undefined) return
-        const deliveries = yield* pollWithin(waitMs)
-        if (deliveries.length === 0) return
-        work = yield* prepared(lane, deliveries)
+        if (waitMs === null || pollWithin === undefined) break
+        work = yield* pollMore(lane, pollWithin, waitMs)
+        if (work.length === 0) break
       }
-    })).pipe(Effect.tap(() => Effect.map(nowMs, (now) => gathering.end(now))))
+      gathering.end(yield* nowMs)
+      if (gathered.length > 0) yield* write(lane, writing, gathered)
+    }))
 
 /** Gives the delivery reduced to what is to be mirrored now; null: nothing of it. */
 const triaged = <E>(lane: LaneContext<E>, delivery: Delivery) =>

@@ -3,6 +3,9 @@ import type { Item } from "./produceRequest.ts"
 import type { ProducerSettings } from "./producerSettings.ts"
 import { PartitionSequences } from "./sequences.ts"
 
+/** Milliseconds. */
+const SOON_MS = 5
+
 export class Partition {
   readonly topic: string
   readonly partition: number
@@ -25,10 +28,16 @@ export class Partition {
     this.sequences = new PartitionSequences({ mayRestart })
   }
 
-  /** Back-off: retry.backoff.ms, doubling with each failure in a row, at most retry.backoff.max.ms. */
-  pause(now: number, settings: ProducerSettings, jitter: number): void {
+  /**
+   * Back-off: retry.backoff.ms, doubling with each failure in a row, at most retry.backoff.max.ms. `soon`: what is waited
+   * for takes milliseconds most often; from a few of them up to retry.backoff.ms.
+   */
+  pause(now: number, settings: ProducerSettings, jitter: number, soon = false): void {
     this.attempts++
-    const wait = Math.min(settings.retryBackoffMaxMs, settings.retryBackoffMs * 2 ** Math.min(this.attempts - 1, 20))
+    const [first, most] = soon
+      ? [SOON_MS, settings.retryBackoffMs]
+      : [settings.retryBackoffMs, settings.retryBackoffMaxMs]
+    const wait = Math.min(most, first * 2 ** Math.min(this.attempts - 1, 20))
     this.notBefore = Math.max(this.notBefore, now + Math.round(wait * jitter))
   }
 

@@ -105,10 +105,13 @@ export const judgeProduce = (code: number): Verdict => {
 }
 
 const NOT_ENOUGH_REPLICAS = 19
-const CONCURRENT_TRANSACTIONS = 51
+export const CONCURRENT_TRANSACTIONS = 51
 
-/** Everyday: a transaction follows another at once, and the markers of that are still on their way to busy brokers. */
-const PATIENCE = 5
+/**
+ * Everyday: a transaction follows another at once, and the markers of that are still on their way to busy brokers. With
+ * its short back-offs (Partition.pause) it is two to three seconds by default.
+ */
+const PATIENCE = 28
 
 /** After how many failures in a row people should hear of it. */
 export const failuresBeforeWord = (code: number | null): number => code === CONCURRENT_TRANSACTIONS ? PATIENCE : 1

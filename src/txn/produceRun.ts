@@ -13,7 +13,13 @@ import { type BrokerNode } from "../wire/cluster.ts"
 import { BrokerError, isOwnMistake, type WireError } from "../wire/errors.ts"
 import { type ProtocolError } from "../wire/bytes.ts"
 import { type Partition, type Partitions } from "./partitions.ts"
-import { failuresBeforeWord, judgeProduce, takesNothing, type Verdict } from "./produceAnswers.ts"
+import {
+  CONCURRENT_TRANSACTIONS,
+  failuresBeforeWord,
+  judgeProduce,
+  takesNothing,
+  type Verdict
+} from "./produceAnswers.ts"
 import {
   DeliveryTimedOut,
   HeldBack,
@@ -212,7 +218,7 @@ export class ProduceRun {
 
   /** `refused`: a target that answers says that the partition takes nothing for now. */
   #pause(p: Partition, reason: string, now: number, refused = false, code: number | null = null): void {
-    p.pause(now, this.#context.settings, this.jitter)
+    p.pause(now, this.#context.settings, this.jitter, code === CONCURRENT_TRANSACTIONS)
     p.refusedSince = refused ? p.refusedSince ?? now : null
     p.lastReason = reason
     if (p.attempts > failuresBeforeWord(code)) this.#context.onStall(p, reason, now)

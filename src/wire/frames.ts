@@ -1,11 +1,13 @@
 /**
  * Kafka's frames on a byte stream: a 32-bit size, then so many bytes. An answer's bytes are copied once at most: one
  * that came in a single piece is a view of it, others are put together in a buffer of their own, so that whoever gets
- * an answer may change it in place. A request goes out in the pieces that it is made of.
+ * an answer may change it in place. A request is copied once, into memory that is used again when it is sent: what it
+ * was made of may be given back before the socket has let go of it (receiveMemory.ts).
  */
 import type { Socket } from "node:net"
 import type { ProtocolError } from "./bytes.ts"
 import { FrameGuard } from "./frameGuard.ts"
+import { receiveMemory } from "./receiveMemory.ts"
 
 const SIZE_BYTES = 4
 /** Larger answers get their room as they come: an announced size alone reserves no more than this. */
@@ -66,8 +68,11 @@ export class FrameReader {
     const had = this.#frame
     if (had !== null && bytes <= had.length) return had
     const wanted = had === null ? RESERVED_BYTES : Math.max(bytes, 2 * had.length)
-    const room = Buffer.allocUnsafeSlow(Math.min(this.#size, Math.max(bytes, wanted)))
-    had?.copy(room, 0, 0, this.#filled)
+    const room = receiveMemory.take(Math.min(this.#size, Math.max(bytes, wanted)))
+    if (had !== null) {
+      had.copy(room, 0, 0, this.#filled)
+      receiveMemory.giveBack(had.buffer)
+    }
     this.#frame = room
     return room
   }
@@ -80,13 +85,18 @@ export class FrameReader {
   }
 }
 
-/** Below this one piece is cheaper than a list of them. */
-const GATHERED_BYTES = 16 * 1024
+/** Larger requests are written into memory that is used again. */
+const LARGE_BYTES = 16 * 1024
+/** How much of it a connection keeps, at most. */
+const KEPT_BYTES = 2 * 1024 * 1024
 
 /** Writes requests (header version 1, or 2 where the request is flexible). */
 export class FrameWriter {
   readonly #socket: Socket
   readonly #clientId: Buffer
+  /** Memory of requests that are sent. */
+  readonly #spare: Array<Buffer> = []
+  #spareBytes = 0
 
   constructor(socket: Socket, clientId: string) {
     this.#socket = socket
@@ -113,13 +123,28 @@ export class FrameWriter {
     this.#clientId.copy(head, 14)
     // No tagged fields.
     if (flexible) head[head.length - 1] = 0
-    if (bodyBytes <= GATHERED_BYTES) {
-      this.#socket.write(Buffer.concat([head, ...body], head.length + bodyBytes))
+    const bytes = head.length + bodyBytes
+    if (bytes <= LARGE_BYTES) {
+      this.#socket.write(Buffer.concat([head, ...body], bytes))
       return
     }
-    this.#socket.cork()
-    this.#socket.write(head)
-    for (const piece of body) this.#socket.write(piece)
-    this.#socket.uncork()
+    const room = this.#take(bytes)
+    head.copy(room)
+    let to = head.length
+    for (const piece of body) to += piece.copy(room, to)
+    this.#socket.write(room.subarray(0, bytes), (error) => {
+      // After a failure the system may still be at it.
+      if (error || this.#spareBytes + room.length > KEPT_BYTES) return
+      this.#spare.push(room)
+      this.#spareBytes += room.length
+    })
+  }
+
+  /** Room for so many bytes at least. */
+  #take(bytes: number): Buffer {
+    const at = this.#spare.findIndex(({ length }) => length >= bytes)
+    const [spare] = at < 0 ? [] : this.#spare.splice(at, 1)
+    this.#spareBytes -= spare?.length ?? 0
+    return spare ?? Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(bytes)))
   }
 }

@@ -7,21 +7,12 @@ import { BindingStopped } from "../../src/txn/binding.ts"
 import type { Outgoing } from "../../src/txn/produceRun.ts"
 import { HOUR_MS, withJumpingClock } from "../kit/jumpingClock.ts"
 import { delivery, rec, storedBatch } from "./batches.ts"
-import { makeWorld, type World } from "./fakes.ts"
+import { makeWorld } from "./fakes.ts"
+import { runWorld as run } from "./runWorld.ts"
 
 const three = () => delivery([[0, 2]], [storedBatch([rec(0), rec(1), rec(2)])])
 const one = (offset: number, deliveryCount = 1) =>
   delivery([[offset, offset, deliveryCount]], [storedBatch([rec(offset)])])
-
-/** Runs the lane until everything it was given is worked on, and `seconds` more. */
-const run = (world: World, seconds = 1) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(Effect.scoped(runLane(world.parts)))
-    for (let i = 0; i < seconds * 10; i++) yield* TestClock.adjust("100 millis")
-    world.stop = true
-    yield* TestClock.adjust("20 seconds")
-    return yield* Fiber.await(fiber)
-  })
 
 const throwing = (offset: number, options: { readonly retriable: boolean; readonly times?: number }): Transform => {
   let times = options.times ?? Infinity
@@ -238,26 +229,6 @@ describe("poll, convert, deliver, acknowledge (KIP-1302)", () => {
 })
 
 describe("what the target refuses", () => {
-  it.effect("small batches joined to one that is too large for the topic: later ones are not made so large again", () =>
-    Effect.gen(function*() {
-      const value = (offset: number) => `v${offset}`.padEnd(300)
-      const six = (from: number) =>
-        delivery([[from, from + 5]], Array.from({ length: 6 }, (_, n) => storedBatch([rec(from + n, value(from + n))])))
-      const sizes: Array<number> = []
-      const refuses = (values: ReadonlyArray<string>) => {
-        sizes.push(values.length)
-        return values.length > 3 ? "records" : null
-      }
-      const world = makeWorld({ deliveries: [[six(0)], [six(10)]], refuses })
-      yield* run(world)
-      assert.deepStrictEqual(
-        world.target.map((r) => r.value?.toString()),
-        [0, 10].flatMap((from) => Array.from({ length: 6 }, (_, n) => value(from + n)))
-      )
-      // Refused, again by itself, in halves; from then on at most half of what was refused.
-      assert.deepStrictEqual(sizes, [6, 6, 3, 3, 2, 2, 2])
-    }))
-
   it.effect("a batch that is too large as a whole is taken apart: nothing waits", () =>
     Effect.gen(function*() {
       const world = makeWorld({ deliveries: [[three()]], refuses: (values) => values.length > 1 ? "records" : null })

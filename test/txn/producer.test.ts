@@ -115,7 +115,7 @@ describe("a producer", () => {
       fake.codes.push(51, 51, 51)
       assert.deepStrictEqual(summary(yield* finished(producer.produce([batch("orders", 0, "a")]))), [0])
       assert.deepStrictEqual(stalls, [])
-      fake.codes.push(...Array.from({ length: 10 }, () => 51))
+      fake.codes.push(...Array.from({ length: 30 }, () => 51))
       assert.deepStrictEqual(summary(yield* finished(producer.produce([batch("orders", 0, "b")]))), [1])
       assert.include(stalls[0]?.reason, "CONCURRENT_TRANSACTIONS")
     }))

@@ -80,6 +80,8 @@ export class Flights {
       if (first === next || (done !== undefined && done.first <= first && done.last >= next - 1)) {
         offset = next
         flight.pieces.shift()
+        // All of it is on the target, or was given up: nobody looks at its bytes again.
+        for (const lease of head.fetched.leases ?? []) lease.letGo()
         continue
       }
       if (done !== undefined && done.first <= first) offset = done.last + 1
