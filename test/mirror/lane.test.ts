@@ -1,13 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { runLane } from "../../src/mirror/lane.ts"
 import type { Transform } from "../../src/mirror/transforms/transform.ts"
 import { BindingStopped } from "../../src/txn/binding.ts"
 import type { Outgoing } from "../../src/txn/produceRun.ts"
 import { HOUR_MS, withJumpingClock } from "../kit/jumpingClock.ts"
 import { delivery, rec, storedBatch } from "./batches.ts"
-import { makeWorld } from "./fakes.ts"
+import { makeWorld, type World } from "./fakes.ts"
 import { runWorld as run } from "./runWorld.ts"
 
 const three = () => delivery([[0, 2]], [storedBatch([rec(0), rec(1), rec(2)])])
