@@ -34,7 +34,7 @@ export interface Run extends Figures {
 const LOOK_MS = 50
 /** All records may be there, and a marker or a double still come. */
 const QUIET_MS = 600
-const LIMIT_MS = 180_000
+const LIMIT_MS = 300_000
 const TREE_EVERY_MS = 500
 
 /** What a process tree uses, with the tree looked up now and then only. */
