@@ -143,7 +143,7 @@ export const readSettings = {
       "Bytes that may be read and not yet acknowledged, all lanes of the flow together. Above it reading waits, and locks are renewed.",
       "bytes"
     ),
-    134_217_728
+    33_554_432
   ),
   "offset.flush.interval.ms": withDefault(
     whole(

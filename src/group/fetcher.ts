@@ -233,7 +233,7 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
     const asked = bufferedOf(shared, broker) < share ? choose(shared, broker, now) : []
     if (asked.length === 0) return yield* changed
     for (const { state } of asked) state.inFlight = true
-    const maxBytes = Math.max(1, Math.min(shared.settings.fetchMaxBytes, share))
+    const maxBytes = Math.max(1, Math.min(shared.settings.fetchMaxBytes, Math.ceil(share / 2)))
     const request = buildRequest(shared, asked, maxBytes)
     const withoutIds = request.topics.some((topic) => topic.topicId === ZERO_UUID)
     const bytes = yield* shared.cluster.request({ kind: "broker", id: broker }, fetch, request, {

@@ -11,7 +11,7 @@ import { receiveMemory } from "./receiveMemory.ts"
 
 const SIZE_BYTES = 4
 /** Larger answers get their room as they come: an announced size alone reserves no more than this. */
-const RESERVED_BYTES = 4 * 1024 * 1024
+const RESERVED_BYTES = 8 * 1024 * 1024
 
 /** Puts answers together. Made for one connection; spent after a failure. */
 export class FrameReader {

@@ -13,24 +13,35 @@
 const SMALLEST_BYTES = 64 * 1024
 /** What waits to be used again, at most; and the largest piece of it. */
 const KEPT_BYTES = 16 * 1024 * 1024
-const LARGEST_BYTES = 8 * 1024 * 1024
+const LARGEST_BYTES = 16 * 1024 * 1024
+/** A piece is a multiple of this: what one answer leaves fits the next. */
+const STEP_BYTES = 256 * 1024
 
 export class ReceiveMemory {
-  /** By size. */
-  readonly #free = new Map<number, Array<ArrayBuffer>>()
+  readonly #free: Array<ArrayBuffer> = []
   readonly #given = new WeakSet<ArrayBufferLike>()
   #keptBytes = 0
 
   /** Room for so many bytes; not zeroed. `smallest`: below it the memory is the collector's. */
   take(bytes: number, smallest = SMALLEST_BYTES): Buffer {
     if (bytes === 0 || bytes < smallest || bytes > LARGEST_BYTES) return Buffer.allocUnsafeSlow(bytes)
-    // Powers of two: what one answer leaves fits the next.
-    const size = 2 ** Math.ceil(Math.log2(bytes))
-    const kept = this.#free.get(size)?.pop()
-    if (kept !== undefined) this.#keptBytes -= size
-    const memory = kept ?? Buffer.allocUnsafeSlow(size).buffer
+    const step = bytes < STEP_BYTES ? 1 : STEP_BYTES
+    const memory = this.#kept(bytes) ?? Buffer.allocUnsafeSlow(Math.ceil(bytes / step) * step).buffer
     this.#given.add(memory)
     return Buffer.from(memory, 0, bytes)
+  }
+
+  /** The smallest piece that has room for so many bytes, and not for four times as many. */
+  #kept(bytes: number): ArrayBuffer | null {
+    let best = -1
+    for (let n = 0; n < this.#free.length; n++) {
+      const size = this.#free[n]?.byteLength ?? 0
+      if (size < bytes || size > 4 * bytes) continue
+      if (best < 0 || size < (this.#free[best]?.byteLength ?? 0)) best = n
+    }
+    const [found] = best < 0 ? [] : this.#free.splice(best, 1)
+    this.#keptBytes -= found?.byteLength ?? 0
+    return found ?? null
   }
 
   /** Whether this is memory of ours, to be given back. */
@@ -48,9 +59,7 @@ export class ReceiveMemory {
       return
     }
     this.#keptBytes += again.byteLength
-    const free = this.#free.get(again.byteLength)
-    if (free === undefined) this.#free.set(again.byteLength, [again])
-    else free.push(again)
+    this.#free.push(again)
   }
 }
 

@@ -141,6 +141,7 @@ const groupSource = (options: LaneSourceOptions, maxBytes: number) =>
         onTopicRecreated: "continue",
         name: options.lane,
         commitIntervalMs: flow.offsetCommitIntervalMs,
+        // One answer is on its way while another waits.
         maxBufferedBytes: maxBytes * 2,
         refreshTopicsMs: flow.refreshTopicsIntervalMs,
         onAssignment: options.assignments.of(options.lane),
@@ -175,7 +176,8 @@ export const makeLaneSource = (
 ): Effect.Effect<Source<LaneSourceError>, LaneSourceError, Scope.Scope> => {
   const maxBytes = Math.min(
     MAX_BYTES_A_POLL,
-    Math.max(1, Math.floor(options.flow.maxInFlightBytes / options.flow.tasksMax))
+    // Half of a lane's share is for its transaction (gathering.ts), the other half for what is read meanwhile.
+    Math.max(1, Math.floor(options.flow.maxInFlightBytes / options.flow.tasksMax / 4))
   )
   return options.flow.groupProtocol.value === "share" ? shareSource(options, maxBytes) : groupSource(options, maxBytes)
 }
