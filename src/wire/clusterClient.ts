@@ -105,8 +105,9 @@ class Client {
   ): Effect.Effect<Decoded<Res>, WireError> {
     return Effect.gen({ self: this }, function*() {
       const timeoutMs = options.timeoutMs ?? this.#config.requestTimeoutMs
-      const deadline = (yield* nowMs) + timeoutMs
-      const ready = yield* this.#readyFor(to, options, timeoutMs)
+      const startedMs = yield* nowMs
+      const deadline = startedMs + timeoutMs
+      const ready = this.#readyNow(to, options, startedMs) ?? (yield* this.#readyFor(to, options, timeoutMs))
       const address = ready.link.address
       const throttle = ready.throttledUntilMs - (yield* nowMs)
       if (throttle > 0) {
@@ -124,6 +125,27 @@ class Client {
       if (typeof throttleMs === "number" && throttleMs > 0) ready.throttledUntilMs = (yield* nowMs) + throttleMs
       return answer
     })
+  }
+
+  /** An open connection to a broker that is known, without a wait: the way of nearly every request. null: there is none. */
+  #readyNow(to: Destination, options: RequestOptions, now: number): Ready | null {
+    const node = this.#knownNode(to, now)
+    return node === undefined ? null : this.#pool.open({ host: node.host, port: node.port }, options.purpose ?? CONTROL)
+  }
+
+  #knownNode(to: Destination, now: number): BrokerNode | undefined {
+    switch (to.kind) {
+      case "broker":
+        return this.#cache.brokersAtMs < now - this.#config.metadataMaxAgeMs
+          ? undefined
+          : this.#cache.brokers.get(to.id)
+      case "group":
+      case "transaction":
+        return this.#coordinators.get(`${to.kind}:${to.key}`)
+      case "any":
+      case "controller":
+        return undefined
+    }
   }
 
   #readyFor(to: Destination, options: RequestOptions, timeoutMs: number): Effect.Effect<Ready, WireError> {

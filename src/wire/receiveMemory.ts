@@ -14,6 +14,7 @@ const SMALLEST_BYTES = 64 * 1024
 /** What waits to be used again, at most; and the largest piece of it. */
 const KEPT_BYTES = 16 * 1024 * 1024
 const LARGEST_BYTES = 16 * 1024 * 1024
+const KEPT_PIECES = 64
 /** A piece is a multiple of this: what one answer leaves fits the next. */
 const STEP_BYTES = 256 * 1024
 
@@ -54,7 +55,7 @@ export class ReceiveMemory {
     if (!this.owns(memory)) return
     this.#given.delete(memory)
     const again = memory.transfer()
-    if (this.#keptBytes + again.byteLength > KEPT_BYTES) {
+    if (this.#free.length >= KEPT_PIECES || this.#keptBytes + again.byteLength > KEPT_BYTES) {
       again.transfer(0)
       return
     }
