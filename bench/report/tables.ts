@@ -29,7 +29,8 @@ const comparison = (title: string, note: string, compared: Compared | undefined)
     "CPU s/GB, whole",
     "MB/s, running",
     "most memory, MB",
-    "busy cores",
+    "cores of brokers",
+    "cores of others",
     "runs"
   ]
   const rows = compared.shapes.flatMap(({ name }) =>
