@@ -72,14 +72,3 @@ export interface CopyRules {
   /** How large a batch may be that is made of small ones, bytes; 0: none is. Default JOIN_BYTES (groups.ts). */
   readonly joinBytes?: number
 }
-
-/** Of ascending, disjoint ranges: those that touch become one. */
-export const rangesOf = (ranges: ReadonlyArray<OffsetRange>): ReadonlyArray<OffsetRange> => {
-  const result: Array<{ first: number; last: number }> = []
-  for (const { first, last } of ranges) {
-    const before = result[result.length - 1]
-    if (before !== undefined && before.last + 1 === first) before.last = last
-    else result.push({ first, last })
-  }
-  return result
-}

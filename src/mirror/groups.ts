@@ -5,7 +5,7 @@
  */
 import { at } from "../wire/batch/recordBatch.ts"
 import { passThroughVerdict } from "../wire/batch/passThrough.ts"
-import type { OffsetRange } from "../wire/ranges.ts"
+import { type OffsetRange, rangeSet } from "../wire/ranges.ts"
 import { type DeliveredBatch, type Delivery, lastOffsetOf } from "./delivery.ts"
 
 /** A batch, and which of its offsets are ours: ascending and disjoint, one range at least. */
@@ -29,17 +29,6 @@ export interface Group {
 const LARGE_BYTES = 8 * 1024
 /** How large batches get that are made of small ones, as stored before. */
 export const JOIN_BYTES = 64 * 1024
-
-/** Ranges that touch become one: two deliveries' worth of one batch may have different delivery counts. */
-const joined = (ranges: ReadonlyArray<OffsetRange>): ReadonlyArray<OffsetRange> => {
-  const result: Array<{ first: number; last: number }> = []
-  for (const range of ranges) {
-    const last = result[result.length - 1]
-    if (last !== undefined && range.first <= last.last + 1) last.last = Math.max(last.last, range.last)
-    else result.push({ first: range.first, last: range.last })
-  }
-  return result
-}
 
 /** The parts of ranges that lie in [first, last], from a place on that only moves forward. */
 class Cursor {
@@ -106,7 +95,8 @@ class Groups {
  */
 export const groupsOf = (delivery: Delivery, decodes: boolean, joinBytes: number): ReadonlyArray<Group> => {
   const groups = new Groups(joinBytes)
-  const ranges = joined(delivery.ranges)
+  // Ranges that touch become one: two deliveries' worth of one batch may have different delivery counts.
+  const ranges = rangeSet(delivery.ranges)
   const cursor = new Cursor(ranges)
   const end = ranges[ranges.length - 1]?.last ?? -1
   let position = ranges[0]?.first ?? 0

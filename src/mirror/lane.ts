@@ -140,7 +140,7 @@ const writeAll = <E>(lane: LaneContext<E>, gathering: Gathering, first: Readonly
       const { pollWithin } = lane.parts.source
       gathering.begin(yield* nowMs)
       let gathered: ReadonlyArray<Work> = []
-      for (let work: ReadonlyArray<Work> | null = first; work !== null;) {
+      for (let work = first;;) {
         gathered = [...gathered, ...work]
         for (const share of sizeOf(work)) gathering.add(share)
         if (gathering.isLarge) {

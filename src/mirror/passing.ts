@@ -1,8 +1,8 @@
 /** Batches that go to the target without a look at their records: as bytes, small ones joined. */
 import { ProtocolError } from "../wire/bytes.ts"
 import { joinBatches } from "../wire/batch/join.ts"
-import type { OffsetRange } from "../wire/ranges.ts"
-import { type CopyUnit, type OutputSource, rangesOf } from "./copyUnit.ts"
+import { type OffsetRange, rangeSet } from "../wire/ranges.ts"
+import type { CopyUnit, OutputSource } from "./copyUnit.ts"
 import { type DeliveredBatch, lastOffsetOf } from "./delivery.ts"
 import type { Group } from "./groups.ts"
 
@@ -16,7 +16,7 @@ const unitOf = (
   source: OutputSource,
   gaps: ReadonlyArray<OffsetRange>
 ): CopyUnit => {
-  const accept = rangesOf(batches.map((batch) => ({ first: batch.baseOffset, last: lastOffsetOf(batch) })))
+  const accept = rangeSet(batches.map((batch) => ({ first: batch.baseOffset, last: lastOffsetOf(batch) })))
   const records = batches.reduce((sum, { view }) => sum + view.recordCount, 0)
   const [only] = accept
   return {

@@ -9,6 +9,7 @@ import { Effect, Random } from "effect"
 import type { Cluster, Destination } from "../wire/cluster.ts"
 import { BrokerError, type WireError } from "../wire/errors.ts"
 import { initProducerId } from "../wire/messages/initProducerId.ts"
+import { CONCURRENT_TRANSACTIONS } from "./produceAnswers.ts"
 import { ProducerRefused } from "./produceErrors.ts"
 import type { Identity } from "./sequences.ts"
 
@@ -24,8 +25,6 @@ export interface TakeOverOptions {
   /** Called with the reason before each further try. */
   readonly onWait?: (reason: string) => Effect.Effect<void>
 }
-
-const CONCURRENT_TRANSACTIONS = 51
 
 /** Errors that pass by themselves here; "fenced" can only come from a race with the abort that this call started. */
 const passes = (error: WireError): boolean => {

@@ -1,24 +1,14 @@
 /** What a lane does for a binding that promises exactly-once. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
-import { runLane } from "../../src/mirror/lane.ts"
+import { Effect } from "effect"
 import { partsOf } from "../../src/mirror/triage.ts"
 import type { Binding, BoundTransaction, SourceRange, Triage } from "../../src/txn/binding.ts"
 import { HeldBack } from "../../src/txn/produceErrors.ts"
 import { delivery, rec, storedBatch } from "./batches.ts"
-import { makeWorld, type World, type WorldOptions } from "./fakes.ts"
+import { makeWorld, type WorldOptions } from "./fakes.ts"
+import { runWorld as run } from "./runWorld.ts"
 
 const three = () => delivery([[0, 2]], [storedBatch([rec(0), rec(1), rec(2)])])
-
-const run = (world: World, seconds = 1) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(Effect.scoped(runLane(world.parts)))
-    for (let i = 0; i < seconds * 10; i++) yield* TestClock.adjust("100 millis")
-    world.stop = true
-    yield* TestClock.adjust("20 seconds")
-    return yield* Fiber.await(fiber)
-  })
 
 /** Each answer once, for whatever is asked; then everything is ours. */
 const answers = (...list: Array<(range: SourceRange) => Partial<Triage>>): Binding["triage"] => (ranges) =>

@@ -1,22 +1,13 @@
 /** Consumer mode: whatever holds a record up, those behind it in its partition are not on the target before it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
-import { runLane } from "../../src/mirror/lane.ts"
+import { Effect } from "effect"
 import type { Transform } from "../../src/mirror/transforms/transform.ts"
 import type { SourceRange } from "../../src/txn/binding.ts"
 import { delivery, rec, storedBatch } from "./batches.ts"
 import { makeWorld, type World } from "./fakes.ts"
+import { runWorld } from "./runWorld.ts"
 
-const run = (world: World) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(Effect.scoped(runLane(world.parts)))
-    for (let i = 0; i < 100; i++) yield* TestClock.adjust("100 millis")
-    world.stop = true
-    yield* TestClock.adjust("20 seconds")
-    yield* Fiber.await(fiber)
-    return world.target.map(({ value }) => value?.toString())
-  })
+const run = (world: World) => Effect.map(runWorld(world, 10), () => world.target.map(({ value }) => value?.toString()))
 
 const firstTwo = () => delivery([[0, 1]], [storedBatch([rec(0), rec(1)])])
 const nextTwo = () => delivery([[2, 3]], [storedBatch([rec(2), rec(3)])])
