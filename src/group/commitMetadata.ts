@@ -18,8 +18,12 @@ export const writeCommitMetadata = ({ partitions, topicId }: CommitMetadata): st
     ...(partitions === null ? [] : [`partitions=${partitions}`])
   ].join(" ")
 
-/** What others have written there reads as unknown. */
-export const parseCommitMetadata = (text: string): CommitMetadata => {
+/**
+ * What others have written there reads as unknown. Gotcha: librdkafka's add-on commits the NUL that ends a C string as
+ * part of the words; it gives them back without it, a broker asked by ourselves gives it.
+ */
+export const parseCommitMetadata = (words: string): CommitMetadata => {
+  const text = words.endsWith("\0") ? words.slice(0, -1) : words
   const topicId = /(?:^| )topic\.id=([\w-]{22})(?: |$)/.exec(text)?.[1] ?? null
   const partitions = /(?:^| )partitions=(\d{1,9})(?: |$)/.exec(text)?.[1]
   return { topicId, partitions: partitions === undefined ? null : Number(partitions) }

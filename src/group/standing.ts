@@ -5,8 +5,21 @@ import { EARLIEST, LATEST } from "../wire/messages/listOffsets.ts"
 import { nowMs } from "../wire/retry.ts"
 import { about, byLeader, byTopic, list, onPartitionCode, type States } from "./askLeaders.ts"
 import { judgeEpoch, judgeOutOfRange, makeGap } from "./gap.ts"
-import { moveTo, recovered } from "./partition.ts"
+import type { WireError } from "../wire/errors.ts"
+import { backOff, moveTo, type PartitionState, recovered } from "./partition.ts"
 import { isCurrent, passGap, type Shared } from "./shared.ts"
+
+/**
+ * Leaders are asked by the topic's name. What they say is of our topic only if the name stands for it still; of another
+ * the partition's metadata is asked for anew, which shows that the topic was made again.
+ */
+const isOurs = (shared: Shared, state: PartitionState): Effect.Effect<boolean, WireError> =>
+  Effect.gen(function*() {
+    const found = (yield* shared.cluster.topics([state.topic])).get(state.topic)
+    if (found?.id === state.topicId) return true
+    backOff(state, yield* nowMs, `${state.key} is being made again on the source`)
+    return false
+  })
 
 /** Positions whose last record an older leader wrote: is it still there? */
 export const validate = (shared: Shared, states: States): Effect.Effect<void> => {
@@ -44,7 +57,7 @@ export const validate = (shared: Shared, states: States): Effect.Effect<void> =>
             }
             const gap = judgeEpoch(state, state.position, part)
             if (gap === null) moveTo(state, "ready")
-            else passGap(shared, state, gap, part.leaderEpoch)
+            else if (yield* isOurs(shared, state)) passGap(shared, state, gap, part.leaderEpoch)
           }
         }
       })
@@ -66,6 +79,6 @@ export const judgeRange = (shared: Shared, states: States): Effect.Effect<void> 
         ? makeGap(state, "recreated", state.position, first.offset)
         : judgeOutOfRange(state, state.position, { start: first.offset, end: last.offset })
       if (gap === null) moveTo(state, "ready")
-      else passGap(shared, state, gap, -1)
+      else if (yield* isOurs(shared, state)) passGap(shared, state, gap, -1)
     }
-  })
+  }).pipe((judged) => about(shared, states, judged))

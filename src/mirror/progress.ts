@@ -121,7 +121,9 @@ const tellTruncations = (
     const again = yield* reachableEnds(cluster, topics.filter(({ source }) => names.has(source)), false)
     for (const end of above) {
       const highWatermark = again.found.get(nameOf(end))
-      const cut = highWatermark === undefined ? null : truncations.above({ ...end, highWatermark }, positionOf(end))
+      const cut = highWatermark === undefined
+        ? null
+        : yield* truncations.above({ ...end, highWatermark }, positionOf(end))
       if (cut !== null) onTruncated(cut)
     }
   })

@@ -43,6 +43,16 @@ const endOfEpoch = (cluster: Cluster, { partition, topic }: EndNow, epoch: numbe
     return found.leaderEpoch < 0 || found.endOffset < 0 ? Infinity : found.endOffset
   }).pipe(Effect.catch(() => Effect.succeed(null)))
 
+/**
+ * Whether the name stands for that topic still: ends are asked for by name, and a topic that was made anew ends lower.
+ * Null: nobody can say now.
+ */
+const isThatTopic = (cluster: Cluster, { topic, topicId }: EndNow): Effect.Effect<boolean | null> =>
+  cluster.topics([topic]).pipe(
+    Effect.map((found) => found.get(topic)?.id === topicId),
+    Effect.catch(() => Effect.succeed(null))
+  )
+
 export class TruncationWatch {
   readonly #cluster: Cluster
   readonly #seen = new Map<string, EndNow>()
@@ -70,6 +80,10 @@ export class TruncationWatch {
         // A new leader's high watermark may stand behind for a moment (before KIP-207); what it says of the epoch does not.
         const at = end === null || end === Infinity ? now.highWatermark : end
         if (at >= before.highWatermark) continue
+        const isThat = yield* isThatTopic(this.#cluster, now)
+        // Asked again at the next look, too.
+        if (isThat === null) this.#seen.set(name, before)
+        if (isThat !== true) continue
         this.#told.set(name, before.highWatermark)
         cut.push({ topic: now.topic, partition: now.partition, at, before: before.highWatermark })
       }
@@ -81,14 +95,17 @@ export class TruncationWatch {
    * A group that stands above the end, which was asked for after the group's word, in two looks in a row. Null: told
    * already, or not so.
    */
-  above({ highWatermark, partition, topic }: EndNow, position: number): Truncation | null {
-    const name = `${topic}-${partition}`
-    if (position <= highWatermark || (this.#told.get(name) ?? -1) >= position) return null
-    const again = this.#above.get(name) === position
-    this.#above.set(name, position)
-    if (!again) return null
-    this.#told.set(name, position)
-    return { topic, partition, at: highWatermark, before: position }
+  above(end: EndNow, position: number): Effect.Effect<Truncation | null> {
+    return Effect.gen({ self: this }, function*() {
+      const { highWatermark, partition, topic } = end
+      const name = `${topic}-${partition}`
+      if (position <= highWatermark || (this.#told.get(name) ?? -1) >= position) return null
+      const again = this.#above.get(name) === position
+      this.#above.set(name, position)
+      if (!again || (yield* isThatTopic(this.#cluster, end)) !== true) return null
+      this.#told.set(name, position)
+      return { topic, partition, at: highWatermark, before: position }
+    })
   }
 }
 

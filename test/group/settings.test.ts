@@ -95,6 +95,11 @@ describe("what is committed beside an offset", () => {
         })
       }
     }
+    // As the add-on commits it.
+    assert.strictEqual(
+      parseCommitMetadata("topic.id=kTbvp9yIRY-wZmyy6oCvIw\0").topicId,
+      "kTbvp9yIRY-wZmyy6oCvIw"
+    )
   })
   it("is unknown where somebody else wrote it, and where the broker has no topic ids", () => {
     for (const text of ["", "leader_epoch: 3", "topic.id=short", "xpartitions=3"]) {

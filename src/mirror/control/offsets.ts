@@ -4,10 +4,12 @@
  * other processes.
  */
 import { Effect } from "effect"
+import { parseCommitMetadata } from "../../group/commitMetadata.ts"
 import type { Cluster } from "../../wire/cluster.ts"
 import { BrokerError, type WireError } from "../../wire/errors.ts"
 import { describeShareGroupOffsets } from "../../wire/messages/describeShareGroupOffsets.ts"
 import { offsetFetch } from "../../wire/messages/offsetFetch.ts"
+import { ZERO_UUID } from "../../wire/schema.ts"
 import type { MirroredTopic } from "./topics.ts"
 
 export interface TopicPartition {
@@ -27,10 +29,19 @@ export interface Progress {
 }
 export type ProgressMap = ReadonlyMap<string, Progress>
 
+/** Whether what a group says under a topic's name is of that topic, and not of one before it that had the same name. */
+const asksFor = (topics: ReadonlyArray<MirroredTopic>) => {
+  const ids = new Map(topics.map(({ source, sourceId }) => [source, sourceId]))
+  return (name: string, id: string | null): boolean => {
+    const wanted = ids.get(name)
+    return id === null || id === ZERO_UUID || wanted === undefined || wanted === ZERO_UUID || wanted === id
+  }
+}
+
 /**
  * The share-partition start offset of each partition: all below is acknowledged or given up. Partitions the group
- * has not begun are absent. Gotcha: brokers write the start offset down with the next state change, so at rest it
- * lags behind what is acknowledged; `left` does not.
+ * has not begun are absent, and those of another topic that has the name. Gotcha: brokers write the start offset down
+ * with the next state change, so at rest it lags behind what is acknowledged; `left` does not.
  */
 export const shareProgress = (
   source: Cluster,
@@ -49,6 +60,7 @@ export const shareProgress = (
         }]
       })
       const progress = new Map<string, Progress>()
+      const isThat = asksFor(topics)
       for (const group of answer.groups) {
         if (group.errorCode === GROUP_ID_NOT_FOUND) continue
         if (group.errorCode !== 0) {
@@ -60,6 +72,7 @@ export const shareProgress = (
           })
         }
         for (const topic of group.topics) {
+          if (!isThat(topic.topicName, topic.topicId)) continue
           for (const p of topic.partitions) {
             if (p.errorCode === 0 && p.startOffset >= 0) {
               progress.set(partitionName(topic.topicName, p.partitionIndex), {
@@ -78,7 +91,10 @@ export const shareProgress = (
 const asNamed = (topics: ReadonlyArray<MirroredTopic>) =>
   topics.map((t) => ({ name: t.source, partitionIndexes: Array.from({ length: t.partitions }, (_, p) => p) }))
 
-/** The committed position of each partition of a consumer group; partitions without one are absent. */
+/**
+ * The committed position of each partition of a consumer group; partitions without one are absent, and so are those
+ * whose position was committed for a topic before this one that had the same name, where the commit tells.
+ */
 export const groupProgress = (
   source: Cluster,
   groupId: string,
@@ -92,6 +108,7 @@ export const groupProgress = (
           ? { groupId, topics: asNamed(topics) }
           : { groups: [{ groupId, topics: asNamed(topics) }] }, { maxVersion: 9 })
       const progress = new Map<string, Progress>()
+      const isThat = asksFor(topics)
       const first = answer.groups[0]
       const errorCode = first?.errorCode ?? answer.errorCode
       if (errorCode !== 0) {
@@ -104,7 +121,8 @@ export const groupProgress = (
       }
       for (const topic of first?.topics ?? answer.topics) {
         for (const p of topic.partitions) {
-          if (p.errorCode === 0 && p.committedOffset >= 0) {
+          const { topicId } = parseCommitMetadata(p.metadata ?? "")
+          if (p.errorCode === 0 && p.committedOffset >= 0 && isThat(topic.name, topicId)) {
             progress.set(partitionName(topic.name, p.partitionIndex), { position: p.committedOffset, left: null })
           }
         }
