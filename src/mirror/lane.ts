@@ -123,6 +123,13 @@ const waitForMore = <E>(lane: LaneContext<E>, writing: Writing, gathering: Gathe
   return alone ? null : gathering.waitMs(now)
 }
 
+/** Of what was read: what is to be written now, and what is to be held. */
+interface Prepared {
+  readonly work: ReadonlyArray<Work>
+  /** Run behind the work that was read before: what is held of a partition is in its order. */
+  readonly holds: ReadonlyArray<Effect.Effect<void>>
+}
+
 /** What is there after the wait. Taken little by little, as it comes, each piece would be a request. */
 const pollMore = <E>(lane: LaneContext<E>, pollWithin: NonNullable<Source<E>["pollWithin"]>, waitMs: number) =>
   Effect.gen(function*() {
@@ -134,36 +141,38 @@ const pollMore = <E>(lane: LaneContext<E>, pollWithin: NonNullable<Source<E>["po
  * One transaction: what was read, and what comes while it is open. Much of it is written while more is read; little of it
  * goes together at the end, in one request.
  */
-const writeAll = <E>(lane: LaneContext<E>, gathering: Gathering, first: ReadonlyArray<Work>) =>
+const writeAll = <E>(lane: LaneContext<E>, gathering: Gathering, first: Prepared) =>
   transact(lane, (writing) =>
     Effect.gen(function*() {
       const { pollWithin } = lane.parts.source
       gathering.begin(yield* nowMs)
       let gathered: ReadonlyArray<Work> = []
-      for (let work = first;;) {
+      let { holds, work } = first
+      for (;;) {
         gathered = [...gathered, ...work]
         for (const share of sizeOf(work)) gathering.add(share)
         if (gathering.isLarge) {
           yield* write(lane, writing, gathered)
           gathered = []
         }
-        const waitMs = waitForMore(lane, writing, gathering, yield* nowMs)
+        const waitMs = holds.length > 0 ? null : waitForMore(lane, writing, gathering, yield* nowMs)
         if (waitMs === null || pollWithin === undefined) break
-        work = yield* pollMore(lane, pollWithin, waitMs)
+        ;({ holds, work } = yield* pollMore(lane, pollWithin, waitMs))
         if (work.length === 0) break
       }
       gathering.end(yield* nowMs)
       if (gathered.length > 0) yield* write(lane, writing, gathered)
+      for (const held of holds) yield* held
     }))
 
-/** Gives the delivery reduced to what is to be mirrored now; null: nothing of it. */
-const triaged = <E>(lane: LaneContext<E>, delivery: Delivery) =>
+/** Gives the delivery reduced to what is to be mirrored now; null: nothing of it. The rest goes to `holds`. */
+const triaged = <E>(lane: LaneContext<E>, delivery: Delivery, holds: Array<Effect.Effect<void>>) =>
   Effect.gen(function*() {
     const { ours, wait } = yield* triageDelivery(lane, delivery)
     if (wait === null) return ours
     // What is held of a partition is in its order: what comes before the undecided is held before it.
-    if (lane.ordered && ours !== null) yield* holdUndecided(lane, ours)
-    yield* holdUndecided(lane, wait)
+    if (lane.ordered && ours !== null) holds.push(holdUndecided(lane, ours))
+    holds.push(holdUndecided(lane, wait))
     return lane.ordered ? null : ours
   })
 
@@ -174,24 +183,35 @@ const mayComeBetter = <E>(lane: LaneContext<E>, { ranges, unreadable }: Delivery
 const giveBack = <E>(lane: LaneContext<E>, delivery: Delivery) =>
   settle(lane, delivery, delivery.ranges.map(({ first, last }) => ({ first, last, type: "release" })))
 
-/** What of the deliveries is to be written now; the rest is held, or given back. */
+/** What of the deliveries is to be written now; the rest is to be held, or given back. */
 const prepared = <E>(lane: LaneContext<E>, deliveries: ReadonlyArray<Delivery>) =>
   Effect.gen(function*() {
     const work: Array<Work> = []
+    const holds: Array<Effect.Effect<void>> = []
+    /** Partitions of which something is to be held: where order is kept, nothing behind it is written. */
+    const held = new Set<string>()
     for (const given of deliveries) {
       lane.parts.events.acquired(given)
-      const delivery = yield* triaged(lane, given)
-      if (delivery === null) continue
-      if (lane.ordered && lane.pending.has(delivery)) {
-        yield* hold(lane, { kind: "copy", delivery, reason: EARLIER })
+      const key = PendingWork.key(given)
+      const before = holds.length
+      const delivery = yield* triaged(lane, given, holds)
+      if (delivery === null) {
+        if (holds.length > before) held.add(key)
+        continue
+      }
+      if (lane.ordered && (lane.pending.has(delivery) || held.has(key))) {
+        holds.push(hold(lane, { kind: "copy", delivery, reason: EARLIER }))
         continue
       }
       const copied = yield* copyOne(lane, delivery)
       if (copied._tag === "Success") work.push({ delivery, copied: copied.success })
       else if (mayComeBetter(lane, delivery)) yield* giveBack(lane, delivery)
-      else yield* hold(lane, { kind: "copy", delivery, reason: copied.failure })
+      else {
+        holds.push(hold(lane, { kind: "copy", delivery, reason: copied.failure }))
+        held.add(key)
+      }
     }
-    return work
+    return { work, holds } satisfies Prepared
   })
 
 /** Runs until `stopping`; fails when the source or the target fails for good, or a record stops the flow. */
@@ -204,8 +224,9 @@ export const runLane = <E>(parts: LaneParts<E>): Effect.Effect<void, E | LaneErr
       while (!parts.stopping()) {
         if (lane.pending.size === 0 || (parts.source.pollsWhileHolding && !isFull(lane))) {
           const deliveries = yield* parts.source.poll
-          const work = yield* prepared(lane, deliveries)
-          if (work.length > 0) yield* writeAll(lane, gathering, work)
+          const read = yield* prepared(lane, deliveries)
+          if (read.work.length > 0) yield* writeAll(lane, gathering, read)
+          else for (const held of read.holds) yield* held
         } else yield* Effect.sleep("100 millis")
         yield* retryHeld(lane)
       }
