@@ -9,7 +9,7 @@
  * unit, or as a failure. Nothing here talks to a broker.
  */
 import type { Copied, CopyFailure, CopyRules, CopyUnit } from "./copyUnit.ts"
-import { decodedUnit } from "./decoding.ts"
+import { decodedUnits } from "./decoding.ts"
 import type { Delivery } from "./delivery.ts"
 import { groupsOf, JOIN_BYTES } from "./groups.ts"
 import { passedUnits } from "./passing.ts"
@@ -28,8 +28,8 @@ export const copyDelivery = async (delivery: Delivery, rules: CopyRules): Promis
       units.push(...passedUnits(group, rules.targetTopic, source))
       continue
     }
-    const { stoppedAt, unit } = await decodedUnit(group, delivery, rules, failures)
-    units.push(unit)
+    const { stoppedAt, units: decoded } = await decodedUnits(group, delivery, rules, failures)
+    units.push(...decoded)
     if (stoppedAt !== null) return { units, failures, stoppedAt }
   }
   return { units, failures, stoppedAt: null }

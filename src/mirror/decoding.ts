@@ -3,7 +3,7 @@ import { decodeRecords, encodeBatch, type Rec } from "../wire/batch/records.ts"
 import type { OffsetRange } from "../wire/ranges.ts"
 import type { CopyFailure, CopyRules, CopyUnit, Output } from "./copyUnit.ts"
 import type { Delivery } from "./delivery.ts"
-import type { Group, Part } from "./groups.ts"
+import { type Group, type Part, UNFOLDED_BYTES } from "./groups.ts"
 import type { MirrorRecord, TransformOutcome } from "./transforms/transform.ts"
 
 /** Adds one offset to ascending ranges. */
@@ -38,10 +38,23 @@ interface Decoded {
   readonly accept: Array<{ first: number; last: number }>
   readonly kept: Map<string, Array<Rec>>
   filtered: number
+  /** Of keys and values, as they are held now. */
+  bytes: number
   oldest: bigint | null
   newest: bigint | null
   stoppedAt: number | null
 }
+
+const nothing = (): Decoded => ({
+  accept: [],
+  gaps: [],
+  kept: new Map(),
+  filtered: 0,
+  bytes: 0,
+  oldest: null,
+  newest: null,
+  stoppedAt: null
+})
 
 const deliveryCountAt = (delivery: Delivery, offset: number): number =>
   delivery.ranges.find((range) => offset >= range.first && offset <= range.last)?.deliveryCount ?? 1
@@ -53,6 +66,7 @@ const keep = (decoded: Decoded, offset: number, outcome: TransformOutcome): void
     return
   }
   const rec = asRec(outcome.record)
+  decoded.bytes += (rec.key?.length ?? 0) + (rec.value?.length ?? 0)
   const list = decoded.kept.get(outcome.record.topic)
   if (list === undefined) decoded.kept.set(outcome.record.topic, [rec])
   else list.push(rec)
@@ -111,27 +125,12 @@ const decodePart = async (
   }
 }
 
-/** The unit of a group of batches; `stoppedAt` as in `Copied`. Rejects with ProtocolError where one is corrupt. */
-export const decodedUnit = async (
+const unitOf = (
+  decoded: Decoded,
   group: Group,
-  delivery: Delivery,
-  rules: CopyRules,
-  failures: Array<CopyFailure>
-): Promise<{ readonly unit: CopyUnit; readonly stoppedAt: number | null }> => {
-  const decoded: Decoded = {
-    accept: [],
-    gaps: [],
-    kept: new Map(),
-    filtered: 0,
-    oldest: null,
-    newest: null,
-    stoppedAt: null
-  }
-  for (const part of group.parts) {
-    await decodePart(part, delivery, rules, decoded, failures)
-    if (decoded.stoppedAt !== null) break
-  }
-  const { partition, topic: sourceTopic, topicId } = delivery
+  { partition, topic: sourceTopic, topicId }: Delivery,
+  gaps: ReadonlyArray<OffsetRange>
+): CopyUnit => {
   const codec = group.parts[0]?.batch.view.codec ?? "none"
   const outputs: Array<Output> = []
   for (const [topic, records] of decoded.kept) {
@@ -145,9 +144,9 @@ export const decodedUnit = async (
     })
   }
   const end = decoded.stoppedAt ?? Infinity
-  const unit: CopyUnit = {
+  return {
     accept: decoded.accept,
-    gaps: [...decoded.gaps, ...group.gaps.filter(({ last }) => last < end)].sort((a, b) => a.first - b.first),
+    gaps: [...decoded.gaps, ...gaps.filter(({ last }) => last < end)].sort((a, b) => a.first - b.first),
     outputs,
     filtered: decoded.filtered,
     records: outputs.reduce((sum, output) => sum + output.recordCount, 0),
@@ -155,5 +154,29 @@ export const decodedUnit = async (
     oldestTimestamp: decoded.oldest ?? 0n,
     newestTimestamp: decoded.newest ?? 0n
   }
-  return { unit, stoppedAt: decoded.stoppedAt }
+}
+
+/**
+ * The units of a group of batches: one, or several where they unfold to much. `stoppedAt` as in `Copied`. Rejects with
+ * ProtocolError where one is corrupt.
+ */
+export const decodedUnits = async (
+  group: Group,
+  delivery: Delivery,
+  rules: CopyRules,
+  failures: Array<CopyFailure>
+): Promise<{ readonly units: ReadonlyArray<CopyUnit>; readonly stoppedAt: number | null }> => {
+  const units: Array<CopyUnit> = []
+  let decoded = nothing()
+  for (const part of group.parts) {
+    if (decoded.bytes >= UNFOLDED_BYTES) {
+      units.push(unitOf(decoded, group, delivery, []))
+      decoded = nothing()
+    }
+    await decodePart(part, delivery, rules, decoded, failures)
+    if (decoded.stoppedAt !== null) break
+  }
+  // Which of the gaps between batches are done is known only here.
+  units.push(unitOf(decoded, group, delivery, group.gaps))
+  return { units, stoppedAt: decoded.stoppedAt }
 }

@@ -29,6 +29,8 @@ export interface Group {
 const LARGE_BYTES = 8 * 1024
 /** How large batches get that are made of small ones, as stored before. */
 export const JOIN_BYTES = 64 * 1024
+/** What small batches may unfold to when they are put together, bytes; those that unfold to more go one by one. */
+export const UNFOLDED_BYTES = 1024 * 1024
 
 /** The parts of ranges that lie in [first, last], from a place on that only moves forward. */
 class Cursor {

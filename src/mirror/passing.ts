@@ -4,10 +4,7 @@ import { joinBatches } from "../wire/batch/join.ts"
 import { type OffsetRange, rangeSet } from "../wire/ranges.ts"
 import type { CopyUnit, OutputSource } from "./copyUnit.ts"
 import { type DeliveredBatch, lastOffsetOf } from "./delivery.ts"
-import type { Group } from "./groups.ts"
-
-/** What small batches may unfold to when they are joined, bytes; those that unfold to more go one by one. */
-const UNFOLDED_BYTES = 1024 * 1024
+import { type Group, UNFOLDED_BYTES } from "./groups.ts"
 
 const unitOf = (
   batches: ReadonlyArray<DeliveredBatch>,

@@ -81,9 +81,10 @@ const halved = (output: Output): readonly [Output, Output] | string | null => {
   }
 }
 
-const MESSAGE_TOO_LARGE = 10
+/** MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE */
+const TOO_LARGE: ReadonlySet<number> = new Set([10, 18])
 
-const isTooLarge = (error: Error): boolean => error instanceof RecordRefused && error.code === MESSAGE_TOO_LARGE
+const isTooLarge = (error: Error): boolean => error instanceof RecordRefused && TOO_LARGE.has(error.code)
 
 /**
  * Writes what is left of a unit, one output after the other, halving what is refused, and finishes it. False when it
@@ -106,11 +107,13 @@ export const writeRest = <E>(
       const outcome = (yield* writing.write([output]))[0]
       if (outcome?.kind === "written") item.remaining = rest
       else if (outcome?.kind === "refused" && outcome.scope === "records") {
-        if (isTooLarge(outcome.error)) lane.joinLimits.refused(output.topic, output.bytes.length)
         const halves = halved(output)
         if (typeof halves === "string") {
           item.reason = `${outcome.error.message}; ${halves}`
           return false
+        }
+        if (halves !== null && isTooLarge(outcome.error)) {
+          lane.joinLimits.refused(item.delivery.topic, output.bytes.length)
         }
         if (halves !== null) item.remaining = [...halves, ...rest]
         else if (yield* refusedRecord(lane, writing, item, output, outcome.error)) item.remaining = rest

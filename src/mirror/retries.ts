@@ -29,7 +29,7 @@ export const copyOne = <E>(lane: LaneContext<E>, delivery: Delivery) =>
     const place = yield* lane.parts.placeOf(delivery.topic, delivery.partition, delivery.topicId)
     if (!place.ok) return yield* Effect.result(Effect.fail(place.reason))
     const copied = yield* Effect.result(Effect.tryPromise({
-      try: () => copyDelivery(delivery, { ...place.rules, joinBytes: lane.joinLimits.of(place.rules.targetTopic) }),
+      try: () => copyDelivery(delivery, { ...place.rules, joinBytes: lane.joinLimits.of(delivery.topic) }),
       catch: (thrown) => unreadable(thrown instanceof Error ? thrown.message : String(thrown))
     }))
     if (copied._tag === "Failure" || place.rules.chain === null) return copied

@@ -2,8 +2,9 @@
  * Memory for large answers, used again when nobody needs the answer any more. Left to the garbage collector, answers that
  * live for a transaction grow old, and a mirror at full speed keeps three times what it works on.
  *
- * Guarantees: what is given back is taken away from whoever still holds a view on it: the view is empty from then on, and
- * reading it throws. Nobody ever sees the bytes of another answer in it. What is never given back is the collector's.
+ * Guarantees: what is given back is taken away from whoever still holds a view on it: the view is empty from then on.
+ * Nobody ever sees the bytes of another answer in it. What is never given back is the collector's. Gotcha: only some reads
+ * of an emptied view throw; `toString` gives "" and `copy` nothing, so what outlives its answer has to be copied.
  *
  * Gotcha: a socket that is still to send a view would send other bytes. Requests are copied before they are sent
  * (frames.ts), so none does.

@@ -150,6 +150,19 @@ describe("small batches that follow each other", () => {
     assert.deepStrictEqual(await counts(0), [1, 1, 1, 1, 1, 1])
   })
 
+  it("are several batches where they unfold to much: none of what a reader has to hold is larger for it", async () => {
+    const large = "x".repeat(700_000)
+    const batches = Array.from({ length: 5 }, (_, n) => storedBatch([rec(n, large)], "zstd"))
+    for (const chain of [null, makeChain([{ name: "same", apply: (record) => record }])]) {
+      const copied = await copyDelivery(delivery([[0, 5]], batches), { ...plain, chain })
+      const sizes = copied.units.flatMap(({ outputs }) => outputs.map(({ recordCount }) => recordCount))
+      assert.isAtMost(Math.max(...sizes), 2)
+      assert.deepStrictEqual(accepted(copied), [{ first: 0, last: 4 }])
+      assert.deepStrictEqual(gaps(copied), [{ first: 5, last: 5 }])
+      assert.strictEqual(values(copied).join(), Array.from({ length: 5 }, () => large).join())
+    }
+  })
+
   it("go by themselves, as they are, where one of them is damaged: the target is to refuse that one", async () => {
     const damaged = alone(1)
     damaged[damaged.length - 1] = (damaged[damaged.length - 1] as number) ^ 1

@@ -200,6 +200,28 @@ describe("a transform of the user's own", () => {
       )
     }
   })
+  it("what a module is given is its own: it may change it and keep it, whatever becomes of what was read", async () => {
+    const chain = await Effect.runPromise(buildChain([
+      module(
+        `let last = null
+         export const transform = (r) => {
+           const before = last ?? r.value
+           last = r.value
+           const value = Buffer.from(before)
+           r.value.fill(33, 0, 1)
+           return { ...r, value }
+         }`
+      )
+    ]))
+    const value = Buffer.from("first")
+    const first = record({ value })
+    await chain?.apply(first)
+    assert.strictEqual(value.toString(), "first")
+    value.fill(0)
+    const second = await chain?.apply(record({ value: Buffer.from("second") }))
+    assert.strictEqual(second?.kind === "keep" ? second.record.value?.toString() : null, "!irst")
+  })
+
   it("a module that cannot be used is refused at start, in words", async () => {
     assert.match(await refused([module(`export const other = 1`)]), /exports no function named transform/)
     assert.match(await refused([spec("module", { path: join(folder, "missing.mjs") })]), /cannot be loaded/)

@@ -39,14 +39,20 @@ interface UserRecord {
 
 const raw = Symbol("raw header key")
 
+/**
+ * The user's own: it may be kept and changed. What a delivery was read from is used again, for a retry and, once that is
+ * settled, for other answers.
+ */
+const own = (bytes: Buffer | null): Buffer | null => bytes === null ? null : Buffer.from(bytes)
+
 const toUser = (record: MirrorRecord): UserRecord => ({
   topic: record.topic,
   partition: record.partition,
   offset: record.offset,
   timestamp: Number(record.timestamp),
-  key: record.key,
-  value: record.value,
-  headers: record.headers.map((h) => ({ key: h.key.toString("utf8"), value: h.value, [raw]: h.key }))
+  key: own(record.key),
+  value: own(record.value),
+  headers: record.headers.map((h) => ({ key: h.key.toString("utf8"), value: own(h.value), [raw]: h.key }))
 })
 
 const asBytes = (value: unknown, field: string): Buffer | null => {
