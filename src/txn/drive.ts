@@ -49,23 +49,79 @@ export interface Engine {
   readonly onRecover: (p: Partition) => void
 }
 
+/** All that is open is in flight: nothing has to be asked for, or waited for, but answers. */
+const isUnderWay = (run: ProduceRun, now: number): boolean => {
+  if (run.needsIdentity || run.failed !== null) return false
+  for (const { notBefore, sequences: { slots } } of run.active) {
+    if (slots.length > 0 && (notBefore > now || slots.some(({ state }) => state !== "inFlight"))) return false
+  }
+  return true
+}
+
+type Leaders = Array<Parameters<Cluster["learnLeader"]>>
+
+const learn = ({ cluster }: Engine, leaders: Leaders): Effect.Effect<void> =>
+  leaders.length === 0
+    ? Effect.void
+    : Effect.forEach(leaders.splice(0), (leader) => cluster.learnLeader(...leader), { discard: true })
+
+/**
+ * The short way: a call that is one request, whose answer settles it, needs no queue and no other fiber. Gives the
+ * requests that are to be sent the long way; with none of them the request was answered, and what is open goes on there.
+ */
+const straight = (
+  engine: Engine,
+  run: ProduceRun,
+  leaders: Leaders
+): Effect.Effect<ReadonlyArray<OutgoingRequest>> =>
+  Effect.gen(function*() {
+    const now = yield* nowMs
+    const requests = requestsOf(run, now)
+    const [request] = requests
+    if (request === undefined || requests.length > 1 || !isUnderWay(run, now)) return requests
+    const event = yield* send(engine, request)
+    run.jitter = 0.8 + 0.4 * (yield* Random.next)
+    yield* handle(engine, run, newAsking(), event, yield* nowMs)
+    yield* learn(engine, leaders)
+    return []
+  })
+
 export const drive = (
   engine: Engine,
   batches: ReadonlyArray<Outgoing>
 ): Effect.Effect<ReadonlyArray<ProduceOutcome>, ProducerError> =>
-  Effect.scoped(Effect.gen(function*() {
+  Effect.suspend(() => {
+    const leaders: Leaders = []
+    const run = new ProduceRun({ ...engine, onLeader: (...leader) => leaders.push(leader) }, batches)
+    return Effect.gen(function*() {
+      const begun = yield* nowMs
+      const requests = run.done ? [] : yield* straight(engine, run, leaders)
+      if (run.failed !== null) return yield* run.failed
+      if (!run.done) yield* Effect.scoped(longWay(engine, run, leaders, requests, begun))
+      return run.outcomes
+    }).pipe(Effect.ensuring(Effect.sync(() => run.giveUp(null))))
+  })
+
+const longWay = (
+  engine: Engine,
+  run: ProduceRun,
+  leaders: Leaders,
+  requests: ReadonlyArray<OutgoingRequest>,
+  begun: number
+) =>
+  Effect.gen(function*() {
     const scope = yield* Effect.scope
     const events = yield* Queue.unbounded<Event>()
-    const leaders: Array<Parameters<Cluster["learnLeader"]>> = []
-    const run = new ProduceRun({ ...engine, onLeader: (...leader) => leaders.push(leader) }, batches)
-    yield* Effect.addFinalizer(() => Effect.sync(() => run.giveUp(null)))
     const fork = <E extends Event>(effect: Effect.Effect<E>) =>
       Effect.forkIn(Effect.flatMap(effect, (event) => Queue.offer(events, event)), scope, { startImmediately: true })
-    const after = (ms: number, event: Event) => fork(Effect.as(Effect.sleep(ms), event))
+    const after = (ms: number, event: Event) => fork(Effect.as(Effect.sleep(Math.max(0, ms)), event))
 
     const { deliveryTimeoutMs } = engine.settings
-    if (Number.isFinite(deliveryTimeoutMs)) yield* after(deliveryTimeoutMs, { kind: "deadline" })
-    const asking = { metadata: false, identity: false, ticks: new Set<number>() }
+    if (Number.isFinite(deliveryTimeoutMs)) {
+      yield* after(begun + deliveryTimeoutMs - (yield* nowMs), { kind: "deadline" })
+    }
+    const asking = newAsking()
+    for (const request of requests) yield* fork(send(engine, request))
     while (!run.done) {
       yield* pump(engine, run, asking, fork, after)
       if (run.failed !== null) return yield* run.failed
@@ -73,10 +129,9 @@ export const drive = (
       const event = yield* Queue.take(events)
       run.jitter = 0.8 + 0.4 * (yield* Random.next)
       yield* handle(engine, run, asking, event, yield* nowMs)
-      for (const leader of leaders.splice(0)) yield* engine.cluster.learnLeader(...leader)
+      yield* learn(engine, leaders)
     }
-    return run.outcomes
-  }))
+  })
 
 interface Asking {
   metadata: boolean
@@ -84,7 +139,16 @@ interface Asking {
   /** Monotonic times for which a timer runs. */
   readonly ticks: Set<number>
 }
+const newAsking = (): Asking => ({ metadata: false, identity: false, ticks: new Set() })
 type Fork = <E extends Event>(effect: Effect.Effect<E>) => Effect.Effect<unknown>
+
+/** What can be sent now. */
+const requestsOf = (run: ProduceRun, now: number): ReadonlyArray<OutgoingRequest> => {
+  const requests: Array<OutgoingRequest> = []
+  run.needsIdentity = false
+  for (let request = run.nextRequest(now); request !== null; request = run.nextRequest(now)) requests.push(request)
+  return requests
+}
 
 /** Starts whatever can be started now. */
 const pump = (
@@ -96,10 +160,7 @@ const pump = (
 ) =>
   Effect.gen(function*() {
     const now = yield* nowMs
-    run.needsIdentity = false
-    for (let request = run.nextRequest(now); request !== null; request = run.nextRequest(now)) {
-      yield* fork(send(engine, request))
-    }
+    for (const request of requestsOf(run, now)) yield* fork(send(engine, request))
     const stale = run.staleTopics(now)
     if (stale.length > 0 && !asking.metadata) {
       asking.metadata = true

@@ -82,6 +82,11 @@ class LedgerLane implements TransactionLane {
     return readers[partitionOfSlot(key, readers.length)] as LedgerReader
   }
 
+  /** R8 is owed: something of it may be undecided, or nothing was begun yet. */
+  get owes(): Effect.Effect<boolean> {
+    return Effect.map(this.#producer.ready, (ready) => this.#unsettled || !ready)
+  }
+
   /** R8, R9. */
   get start(): Effect.Effect<void, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
@@ -162,7 +167,7 @@ class LedgerLane implements TransactionLane {
 
   get begin(): Effect.Effect<BoundTransaction, BindingStopped> {
     return Effect.gen({ self: this }, function*() {
-      if (this.#unsettled || !(yield* this.#producer.ready)) yield* this.start
+      if (yield* this.owes) yield* this.start
       else yield* this.#lookAround
       yield* Effect.mapError(this.#producer.begin, (error) => stopped(error.message))
       const own = yield* this.#producer.identity
@@ -183,17 +188,16 @@ class LedgerLane implements TransactionLane {
   }
 }
 
-const makeBinding = (
+/** One producer of a lane with what sees to its ends. */
+const openLane = (
   options: LedgerOptions,
-  acquire: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>,
-  lane: string
-): Effect.Effect<Binding, BindingStopped, Scope.Scope> =>
+  worker: WorkerLedger,
+  { purpose, transactionalId }: { readonly purpose: string; readonly transactionalId: string }
+): Effect.Effect<LedgerLane, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const worker = yield* acquire
-    const transactionalId = options.transactionalId(lane)
     const producer = yield* makeTransactionalProducer({
       cluster: options.target,
-      purpose: `ledger-produce-${lane}`,
+      purpose,
       transactionalId,
       onWaiting: (reason) => options.onWaiting?.(transactionalId, reason),
       ...(options.settings === undefined ? {} : { settings: options.settings }),
@@ -204,8 +208,8 @@ const makeBinding = (
     yield* Effect.addFinalizer(() => Effect.timeoutOption(producer.abort, CLOSE_ABORT_MS))
     const ends = new Ends({
       cluster: options.target,
-      purpose: `ledger-produce-${lane}`,
-      transactionalId: producer.transactionalId,
+      purpose,
+      transactionalId,
       recorded: ({ epoch, producerId }) => {
         const said = worker.readers.map((reader) => reader.tail().fateOf(producerId, epoch))
         return said.find((one) => one === "open") ?? said.find((one) => one !== null) ?? null
@@ -220,16 +224,54 @@ const makeBinding = (
         options.log("warn", `ledger: whether transactions have ended cannot be seen: ${String(defect)}`)
       ))
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_MS), look)))
-    return {
-      name: "ledger",
-      guarantee: "exactly-once",
-      settlesItself: false,
-      start: bound.alone(Effect.suspend(() =>
-        bound.start
-      )),
-      triage: (ranges) => bound.triage(ranges),
-      begin: bound.alone(Effect.suspend(() => bound.begin))
-    }
+    return bound
+  })
+
+const beginOn = (lane: LedgerLane): Effect.Effect<BoundTransaction, BindingStopped> =>
+  lane.alone(Effect.suspend(() => lane.begin))
+
+/**
+ * Transactions of one lane go by two producers in turn, one after the other all the same: a transaction begins when the
+ * one before it is confirmed. Its markers are still on their way then, and a broker keeps the next transaction of the
+ * same producer waiting for them, 20 ms at a time.
+ */
+const inTurn = (lanes: readonly [LedgerLane, LedgerLane]): Binding => {
+  const [first, second] = lanes
+  let last: LedgerLane = second
+  return {
+    name: "ledger",
+    guarantee: "exactly-once",
+    settlesItself: false,
+    start: Effect.forEach(lanes, (lane) => lane.alone(Effect.suspend(() => lane.start)), { discard: true }),
+    triage: (ranges) => last.triage(ranges),
+    begin: Effect.gen(function*() {
+      const turn = last === first ? second : first
+      const other = turn === first ? second : first
+      // What the other one owes is seen to before anything else.
+      const owed = yield* other.owes
+      last = owed ? other : turn
+      yield* (owed ? turn : other).look
+      return yield* beginOn(last)
+    })
+  }
+}
+
+/** Not what an instance.id may hold: no other lane can have it. */
+const SECOND = "~2"
+
+const makeBinding = (
+  options: LedgerOptions,
+  acquire: Effect.Effect<WorkerLedger, BindingStopped, Scope.Scope>,
+  lane: string
+): Effect.Effect<Binding, BindingStopped, Scope.Scope> =>
+  Effect.gen(function*() {
+    const worker = yield* acquire
+    const purpose = `ledger-produce-${lane}`
+    const transactionalId = options.transactionalId(lane)
+    return inTurn([
+      yield* openLane(options, worker, { purpose, transactionalId }),
+      yield* openLane(options, worker, { purpose, transactionalId: `${transactionalId}${SECOND}` })
+    ])
   })
 
 const unsupported = (reason: string): Support => ({ supported: false, reason })
