@@ -63,13 +63,13 @@ export class Patience {
 export interface Fencer {
   /**
    * Looks at entries that are in a lane's way; fences, in the background, those whose time is over. Gives how long to
-   * wait at most before it should be asked again, milliseconds. Never fences `own`.
+   * wait at most before it should be asked again, milliseconds. Never fences `own`, the asking lane's ids.
    */
   readonly consider: (
     partition: number,
     entries: ReadonlyArray<OpenEntry>,
     open: ReadonlyArray<OpenEntry>,
-    own: string
+    own: ReadonlyArray<string>
   ) => Effect.Effect<number>
 }
 
@@ -119,7 +119,7 @@ export const makeFencer = (options: FencerOptions): Effect.Effect<Fencer, never,
       consider: (partition, entries, open, own) =>
         Effect.gen(function*() {
           patience.forget(partition, open)
-          const others = entries.filter((entry) => entry.done.transactionalId !== own)
+          const others = entries.filter((entry) => !own.includes(entry.done.transactionalId))
           const { leftMs, over } = patience.judge(partition, others, yield* nowMs)
           for (const id of over) yield* FiberMap.run(fencing, id, fence(id), { onlyIfMissing: true })
           return Math.max(1, Math.min(leftMs, ASK_AGAIN_MS))

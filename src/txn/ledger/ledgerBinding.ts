@@ -51,13 +51,22 @@ class LedgerLane implements TransactionLane {
   readonly #producer: TransactionalProducer
   readonly #mutations: Mutations
   readonly #ends: Ends
+  /** Transactional ids of both producers: the lane fences neither. */
+  readonly #ids: ReadonlyArray<string>
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
   /** R8 is owed. */
   #unsettled = true
   #open = false
 
-  constructor(worker: WorkerLedger, producer: TransactionalProducer, ends: Ends, mutations: Mutations) {
+  constructor(
+    worker: WorkerLedger,
+    producer: TransactionalProducer,
+    ends: Ends,
+    mutations: Mutations,
+    ids: ReadonlyArray<string>
+  ) {
     this.#worker = worker
+    this.#ids = ids
     this.#producer = producer
     this.#ends = ends
     this.#mutations = mutations
@@ -157,7 +166,7 @@ class LedgerLane implements TransactionLane {
   }
 
   consider(reader: LedgerReader, entries: ReadonlyArray<OpenEntry>): Effect.Effect<number> {
-    return this.#worker.fencer.consider(reader.partition, entries, reader.tail().open, this.#producer.transactionalId)
+    return this.#worker.fencer.consider(reader.partition, entries, reader.tail().open, this.#ids)
   }
 
   /** No look comes in between. */
@@ -192,7 +201,9 @@ class LedgerLane implements TransactionLane {
 const openLane = (
   options: LedgerOptions,
   worker: WorkerLedger,
-  { purpose, transactionalId }: { readonly purpose: string; readonly transactionalId: string }
+  purpose: string,
+  transactionalId: string,
+  ids: ReadonlyArray<string>
 ): Effect.Effect<LedgerLane, never, Scope.Scope> =>
   Effect.gen(function*() {
     const producer = yield* makeTransactionalProducer({
@@ -204,8 +215,6 @@ const openLane = (
       ...(options.onStall === undefined ? {} : { onStall: options.onStall }),
       ...(options.onRecover === undefined ? {} : { onRecover: options.onRecover })
     })
-    // Readers of the target wait for an open transaction: none is left behind by an orderly stop.
-    yield* Effect.addFinalizer(() => Effect.timeoutOption(producer.abort, CLOSE_ABORT_MS))
     const ends = new Ends({
       cluster: options.target,
       purpose,
@@ -217,7 +226,7 @@ const openLane = (
       whole: () => worker.readers.every((reader) => reader.tail().whole),
       log: options.log
     })
-    const bound = new LedgerLane(worker, producer, ends, options.mutations ?? NO_MUTATIONS)
+    const bound = new LedgerLane(worker, producer, ends, options.mutations ?? NO_MUTATIONS, ids)
     // Nobody waits for this fiber: what breaks in it is said here.
     const look = Effect.catchDefect(bound.look, (defect) =>
       Effect.sync(() =>
@@ -268,10 +277,18 @@ const makeBinding = (
     const worker = yield* acquire
     const purpose = `ledger-produce-${lane}`
     const transactionalId = options.transactionalId(lane)
-    return inTurn([
-      yield* openLane(options, worker, { purpose, transactionalId }),
-      yield* openLane(options, worker, { purpose, transactionalId: `${transactionalId}${SECOND}` })
-    ])
+    const ids = [transactionalId, `${transactionalId}${SECOND}`] as const
+    const first = yield* openLane(options, worker, purpose, ids[0], ids)
+    const second = yield* openLane(options, worker, purpose, ids[1], ids)
+    // Readers of the target wait for an open transaction: none is left behind by an orderly stop. Both before either of
+    // them gives its connections back.
+    yield* Effect.addFinalizer(() =>
+      Effect.forEach([first, second], ({ producer }) => Effect.timeoutOption(producer.abort, CLOSE_ABORT_MS), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    )
+    return inTurn([first, second])
   })
 
 const unsupported = (reason: string): Support => ({ supported: false, reason })
