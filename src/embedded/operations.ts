@@ -10,6 +10,7 @@ import { appendBatch, deleteBefore, type Log, punchHole } from "./model/partitio
 import { type ResourceKind, settingsOf } from "./model/settings.ts"
 import { sharePartitionKey } from "./model/shareGroup.ts"
 import { moveSharePartition, recordStates, type RecordState } from "./model/sharePartition.ts"
+import { dropFetchSessions } from "./model/fetchSession.ts"
 import { dropSessionsOfBroker } from "./model/shareSession.ts"
 import { type ClusterState, type Partition, runningBrokers, type Topic } from "./model/state.ts"
 import { createTopic, electLeaders, moveLeader } from "./model/topics.ts"
@@ -158,6 +159,7 @@ export const operationsOn = (driver: Driver): Operations => {
       if (broker === undefined || !broker.running) return
       broker.running = false
       dropSessionsOfBroker(state, id)
+      dropFetchSessions(state, id)
       elect()
       engine.closeAll((connection) => connection.brokerId === id, `broker ${id} has stopped`, nowMs())
       wake()

@@ -1,8 +1,9 @@
 /**
  * Fetches from one broker: one request in flight, the next one leaves while the last result waits to be taken, within
- * the broker's share of the byte bound. All partitions of the broker are in every request (a full fetch, no session),
- * so a long poll never leaves one of them out; those that gave data last come last in the next, so a large partition
- * starves no other, and a batch above the limits comes whole when its partition's turn comes.
+ * the broker's share of the byte bound. All partitions of the broker are asked for by every request (fetchSession.ts), so
+ * a long poll never leaves one of them out; those that gave data last come last in the next (the broker keeps that order
+ * within a session), so a large partition starves no other, and a batch above the limits comes whole when its partition's
+ * turn comes.
  */
 import { Effect } from "effect"
 import { ProtocolError } from "../wire/bytes.ts"
@@ -15,6 +16,7 @@ import { type RequestOf, type ResponseOf, ZERO_UUID } from "../wire/schema.ts"
 import { onPartitionCode } from "./askLeaders.ts"
 import { SourceRecordError } from "./errors.ts"
 import { adoptLeader, backOff, fetchFrom, moveTo, type PartitionState, recovered, stop } from "./partition.ts"
+import { type Asked, FetchSession } from "./fetchSession.ts"
 import { enqueue, fail, isCurrent, type Shared } from "./shared.ts"
 import { visibleBatches } from "./visibleBatches.ts"
 
@@ -26,12 +28,6 @@ const OFFSET_OUT_OF_RANGE = 1
 /** After an answer with less, so long until the next request: records that come one by one are not fetched one by one. */
 const LITTLE_BYTES = 32 * 1024
 const LITTLE_PAUSE_MS = 3
-
-/** A partition in a request, with the token its answer must find unchanged. */
-interface Asked {
-  readonly state: PartitionState
-  readonly token: number
-}
 
 const choose = (shared: Shared, broker: number, now: number): ReadonlyArray<Asked> => {
   const asked: Array<Asked> = []
@@ -57,38 +53,19 @@ const bufferedOf = (shared: Shared, broker: number): number => {
   return bytes
 }
 
-const buildRequest = (shared: Shared, asked: ReadonlyArray<Asked>, maxBytes: number): RequestOf<typeof fetch> => {
-  const { settings } = shared
-  const topics = new Map<
-    string,
-    {
-      topic: string
-      topicId: string
-      partitions: Array<RequestOf<typeof fetch>["topics"][number]["partitions"][number]>
-    }
-  >()
-  for (const { state } of asked) {
-    let topic = topics.get(state.topic)
-    if (topic === undefined) {
-      topic = { topic: state.topic, topicId: state.topicId === "" ? ZERO_UUID : state.topicId, partitions: [] }
-      topics.set(state.topic, topic)
-    }
-    topic.partitions.push({
-      partition: state.partition,
-      currentLeaderEpoch: state.leaderEpoch,
-      fetchOffset: state.position,
-      partitionMaxBytes: settings.partitionMaxBytes
-    })
-  }
-  return {
-    maxWaitMs: settings.fetchMaxWaitMs,
-    minBytes: settings.fetchMinBytes,
-    maxBytes,
-    isolationLevel: settings.readCommitted ? 1 : 0,
-    topics: [...topics.values()],
-    rackId: settings.rack
-  }
-}
+const buildRequest = (
+  { settings }: Shared,
+  session: FetchSession,
+  asked: ReadonlyArray<Asked>,
+  maxBytes: number
+): RequestOf<typeof fetch> => ({
+  maxWaitMs: settings.fetchMaxWaitMs,
+  minBytes: settings.fetchMinBytes,
+  maxBytes,
+  isolationLevel: settings.readCommitted ? 1 : 0,
+  rackId: settings.rack,
+  ...session.request(asked)
+})
 
 /** Data: what may be copied goes into the queue, the position moves. */
 const take = (
@@ -194,20 +171,20 @@ const leaseOf = (pairs: ReadonlyArray<readonly [Asked, PartitionAnswer]>): Lease
 }
 
 /** Gives how many bytes of records it had. */
-const applyAll = (shared: Shared, asked: ReadonlyArray<Asked>, answer: FetchAnswer): Effect.Effect<number> =>
+const applyAll = (
+  shared: Shared,
+  session: FetchSession,
+  asked: ReadonlyArray<Asked>,
+  answer: FetchAnswer
+): Effect.Effect<number> =>
   Effect.gen(function*() {
+    if (!session.answered(answer)) return 0
     const now = yield* nowMs
-    const byName = new Map<string, Asked>()
-    for (const one of asked) {
-      byName.set(`${one.state.topic}/${one.state.partition}`, one)
-      byName.set(`${one.state.topicId}/${one.state.partition}`, one)
-    }
     const pairs: Array<readonly [Asked, PartitionAnswer]> = []
-    for (const topic of answer.responses) {
-      const name = topic.topic === "" ? topic.topicId : topic.topic
-      for (const part of topic.partitions) {
-        const one = byName.get(`${name}/${part.partitionIndex}`)
-        if (one !== undefined) pairs.push([one, part])
+    for (const { partitions, topic, topicId } of answer.responses) {
+      for (const part of partitions) {
+        const one = session.asker(topic, topicId, part.partitionIndex)
+        if (one !== null) pairs.push([one, part])
       }
     }
     yield* learn(shared, answer, pairs.map(([{ state }, part]) => [state, part]))
@@ -224,24 +201,25 @@ const endsConsumer = (error: WireError): boolean =>
   error._tag === "UnsupportedError" || error._tag === "ProtocolError" ||
   (error._tag === "ConnectionError" && (error.kind === "authentication" || error.kind === "tls"))
 
-/** Fetches from one broker for as long as the consumer runs. `brokers` says how many share the bound. */
-export const runFetcher = (shared: Shared, broker: number, brokers: () => number): Effect.Effect<never> =>
-  Effect.gen(function*() {
-    const changed = shared.fetchable.next
-    const now = yield* nowMs
-    const share = Math.floor(shared.maxBufferedBytes / Math.max(1, brokers()))
-    const asked = bufferedOf(shared, broker) < share ? choose(shared, broker, now) : []
-    if (asked.length === 0) return yield* changed
+/** One request, and what it gives. */
+const fetchOnce = (
+  shared: Shared,
+  broker: number,
+  session: FetchSession,
+  asked: ReadonlyArray<Asked>,
+  maxBytes: number
+): Effect.Effect<number> =>
+  Effect.suspend(() => {
     for (const { state } of asked) state.inFlight = true
-    const maxBytes = Math.max(1, Math.min(shared.settings.fetchMaxBytes, Math.ceil(share / 2)))
-    const request = buildRequest(shared, asked, maxBytes)
-    const withoutIds = request.topics.some((topic) => topic.topicId === ZERO_UUID)
-    const bytes = yield* shared.cluster.request({ kind: "broker", id: broker }, fetch, request, {
+    const request = buildRequest(shared, session, asked, maxBytes)
+    const withoutIds = asked.some(({ state }) => state.topicId === "" || state.topicId === ZERO_UUID)
+    return shared.cluster.request({ kind: "broker", id: broker }, fetch, request, {
       purpose: shared.purpose,
       timeoutMs: shared.requestTimeoutMs + shared.settings.fetchMaxWaitMs,
       ...(withoutIds ? { maxVersion: 12 } : {})
     }).pipe(
-      Effect.flatMap((answer) => applyAll(shared, asked, answer)),
+      Effect.onError(() => Effect.sync(() => session.failed())),
+      Effect.flatMap((answer) => applyAll(shared, session, asked, answer)),
       Effect.catch((error) =>
         Effect.gen(function*() {
           if (endsConsumer(error)) {
@@ -261,5 +239,20 @@ export const runFetcher = (shared: Shared, broker: number, brokers: () => number
         if (asked.some(({ state }) => fetchFrom(state) !== broker)) shared.fetchable.notify()
       }))
     )
-    if (bytes > 0 && bytes < Math.min(LITTLE_BYTES, maxBytes / 2)) yield* Effect.sleep(LITTLE_PAUSE_MS)
-  }).pipe(Effect.forever)
+  })
+
+/** Fetches from one broker for as long as the consumer runs. `brokers` says how many share the bound. */
+export const runFetcher = (shared: Shared, broker: number, brokers: () => number): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    const session = new FetchSession(shared.settings.partitionMaxBytes)
+    return Effect.gen(function*() {
+      const changed = shared.fetchable.next
+      const now = yield* nowMs
+      const share = Math.floor(shared.maxBufferedBytes / Math.max(1, brokers()))
+      const asked = bufferedOf(shared, broker) < share ? choose(shared, broker, now) : []
+      if (asked.length === 0) return yield* changed
+      const maxBytes = Math.max(1, Math.min(shared.settings.fetchMaxBytes, Math.ceil(share / 2)))
+      const bytes = yield* fetchOnce(shared, broker, session, asked, maxBytes)
+      if (bytes > 0 && bytes < Math.min(LITTLE_BYTES, maxBytes / 2)) yield* Effect.sleep(LITTLE_PAUSE_MS)
+    }).pipe(Effect.forever)
+  })

@@ -1,11 +1,9 @@
-/**
- * Fetch, for consumers. There are no fetch sessions (KIP-227): every answer says so with session id 0, as a broker
- * does that has no room for one, and clients send everything each time.
- */
+/** Fetch, for consumers, with sessions (model/fetchSession.ts). */
 import { fetch } from "../../wire/messages/fetch.ts"
 import type { Decoded } from "../../wire/schema.ts"
 import { code } from "../model/codes.ts"
 import { abortedBetween, bytesOf, endOfEpoch, lastStableOffset, readBatches } from "../model/partitionLog.ts"
+import { type FetchSession, isNews, type SessionPartition, sessionOf, told } from "../model/fetchSession.ts"
 import type { Partition, Topic } from "../model/state.ts"
 import { epochError, ledPartition } from "../model/topics.ts"
 import { answerOrWait, type Call, handler } from "./handler.ts"
@@ -74,13 +72,25 @@ const readOrRefuse = (call: Request, topic: Topic | undefined, asked: Asked, max
   return read(call, led, asked, maxBytes, atLeastOne)
 }
 
-const readAll = (call: Request) => {
+type Entry = Pick<Request["request"]["topics"][number], "topic" | "topicId" | "partitions">
+
+/** All that is to be read: what the request names, or what the session has by now. */
+const entriesOf = ({ request }: Request, session: FetchSession | null): ReadonlyArray<Entry> =>
+  session === null
+    ? request.topics
+    : [...session.partitions.values() as Iterable<SessionPartition<Asked>>].map(({ asked, topic, topicId }) => ({
+      topic,
+      topicId,
+      partitions: [asked]
+    }))
+
+const readAll = (call: Request, session: FetchSession | null) => {
   const { request, state, version } = call
   let bytes = 0
   let failures = false
   let moved = false
   let diverged = false
-  const responses = request.topics.map((entry) => {
+  const responses = entriesOf(call, session).map((entry) => {
     const topic = version >= 13 ? state.topicsById.get(entry.topicId ?? "") : state.topics.get(entry.topic ?? "")
     const partitions = entry.partitions.map((asked) => {
       const answer = readOrRefuse(call, topic, asked, (request.maxBytes ?? 0x7fffffff) - bytes, bytes === 0)
@@ -92,18 +102,35 @@ const readAll = (call: Request) => {
     })
     return { topic: entry.topic ?? "", topicId: entry.topicId ?? "", partitions }
   })
-  return { bytes, ready: failures || diverged || bytes >= request.minBytes, moved, responses }
+  return { ready: failures || diverged || bytes >= request.minBytes, moved, responses }
 }
 
+type Responses = ReturnType<typeof readAll>["responses"]
+
+/** What a session's answer leaves out: partitions of which there is nothing new. */
+const newsOf = (session: FetchSession, responses: Responses): Responses =>
+  responses.map((entry) => ({
+    ...entry,
+    partitions: entry.partitions.filter((answer) => {
+      const news = "divergingEpoch" in answer || isNews(session, entry, answer.partitionIndex, answer)
+      if (news) told(session, entry, answer.partitionIndex, answer)
+      return news
+    })
+  })).filter(({ partitions }) => partitions.length > 0)
+
 export const fetchHandler = handler(fetch, (call) => {
-  const { nowMs, request, state } = call
-  if ((request.sessionId ?? 0) !== 0) {
-    return { errorCode: code.FETCH_SESSION_ID_NOT_FOUND, sessionId: 0, responses: [] }
-  }
-  const waitMs = request.topics.length === 0 ? 0 : request.maxWaitMs
-  return answerOrWait(nowMs, waitMs, (_now, last) => {
-    const { moved, ready, responses } = readAll(call)
+  const { brokerId, nowMs, request, state } = call
+  const session = sessionOf(state, brokerId, request)
+  if (typeof session === "number") return { errorCode: session, sessionId: 0, responses: [] }
+  const isEmpty = session === null ? request.topics.length === 0 : session.partitions.size === 0
+  return answerOrWait(nowMs, isEmpty ? 0 : request.maxWaitMs, (_now, last) => {
+    const { moved, ready, responses } = readAll(call, session)
     if (!ready && !last) return null
-    return { errorCode: code.NONE, sessionId: 0, responses, ...(moved ? { nodeEndpoints: endpointsOf(state) } : {}) }
+    return {
+      errorCode: code.NONE,
+      sessionId: session?.id ?? 0,
+      responses: session === null ? responses : newsOf(session, responses),
+      ...(moved ? { nodeEndpoints: endpointsOf(state) } : {})
+    }
   })
 })

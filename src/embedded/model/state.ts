@@ -2,6 +2,7 @@
  * All that a cluster here knows. Plain data that plain functions change; time comes in as `nowMs`, ids from
  * `options.random`, and what is due later goes into `timers`.
  */
+import type { FetchSession } from "./fetchSession.ts"
 import type { Group } from "./group.ts"
 import type { Log } from "./partitionLog.ts"
 import type { ShareGroup } from "./shareGroup.ts"
@@ -64,6 +65,9 @@ export interface ClusterState {
   readonly groups: Map<string, Group>
   readonly shareGroups: Map<string, ShareGroup>
   readonly shareSessions: Map<string, ShareSession>
+  /** By id. */
+  readonly fetchSessions: Map<number, FetchSession>
+  lastFetchSession: number
   /** Settings that were set, by resource ("topic:orders", "broker:", "group:g"). */
   readonly settings: Map<string, Map<string, string>>
   /** Coordinators that were moved by hand: "group:id", "transaction:id". */
@@ -91,6 +95,8 @@ export const newState = (options: ModelOptions): ClusterState => {
     groups: new Map(),
     shareGroups: new Map(),
     shareSessions: new Map(),
+    fetchSessions: new Map(),
+    lastFetchSession: 0,
     settings: new Map(),
     movedCoordinators: new Map(),
     features: new Map([
