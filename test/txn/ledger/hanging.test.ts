@@ -29,7 +29,11 @@ const batch = (value: string) => ({
   })
 })
 
-const make = (onStall = () => {}, onRecover: (topic: string, partition: number, taken: boolean) => void = () => {}) =>
+const make = (
+  onStall = () => {},
+  onRecover: (topic: string, partition: number, taken: boolean) => void = () => {},
+  patienceMs = 10_000
+) =>
   Effect.gen(function*() {
     const source = yield* makeEmbedded({ clusterId: "source-cluster-000" })
     const target = yield* makeEmbedded({ clusterId: "target-cluster-000", seed: 2 })
@@ -40,7 +44,7 @@ const make = (onStall = () => {}, onRecover: (topic: string, partition: number, 
         source: yield* source.cluster("worker"),
         target: yield* target.cluster("worker"),
         flow: FLOW,
-        patienceMs: 10_000,
+        patienceMs,
         transactionalId: (name) => name,
         onStall,
         onRecover,
@@ -200,4 +204,24 @@ it.effect("a partition that stood still is nobody's trouble once the transaction
     away = false
     yield* passing(Fiber.join(second))
     assert.deepStrictEqual([...new Set(noted)], ["stall", "given up"])
+  })))
+
+it.effect("a lane is patient with its own other producer, however late a marker is", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const { lane, lines, target } = yield* make(undefined, undefined, 300)
+    const binding = yield* lane
+    target.setMarkerDelay(null)
+    assert.strictEqual(yield* commit(binding, 0), "committed")
+    target.setMarkerDelay(1)
+    assert.strictEqual(yield* commit(binding, 1), "committed")
+    const again = { topic: "orders", topicId: "AAECAwQFBgcICQoLDA0ODw", partition: 0, first: 0, last: 0 }
+    for (let n = 0; n < 20; n++) {
+      assert.lengthOf((yield* passing(binding.triage([again]))).wait, 1)
+      yield* TestClock.adjust(100)
+    }
+    target.releaseMarkers()
+    yield* TestClock.adjust(1_000)
+    assert.lengthOf((yield* passing(binding.triage([again]))).done, 1)
+    for (let n = 2; n < 6; n++) assert.strictEqual(yield* commit(binding, n), "committed")
+    assert.notMatch(lines.join("\n"), /was fenced/)
   })))
