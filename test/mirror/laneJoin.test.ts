@@ -10,15 +10,17 @@ const value = (offset: number) => `v${offset}`.padEnd(300)
 const six = (from: number) =>
   delivery([[from, from + 5]], Array.from({ length: 6 }, (_, n) => storedBatch([rec(from + n, value(from + n))])))
 
+/** A target that takes no batch of more than three records; `sizes`: of all that it was given. */
+const refusing = (sizes: Array<number>) => (values: ReadonlyArray<string>) => {
+  sizes.push(values.length)
+  return values.length > 3 ? "records" : null
+}
+
 describe("what the target refuses for its size", () => {
   it.effect("small batches joined to one that is too large for the topic: later ones are not made so large again", () =>
     Effect.gen(function*() {
       const sizes: Array<number> = []
-      const refuses = (values: ReadonlyArray<string>) => {
-        sizes.push(values.length)
-        return values.length > 3 ? "records" : null
-      }
-      const world = makeWorld({ deliveries: [[six(0)], [six(10)]], refuses })
+      const world = makeWorld({ deliveries: [[six(0)], [six(10)]], refuses: refusing(sizes) })
       yield* runWorld(world)
       assert.deepStrictEqual(
         world.target.map((r) => r.value?.toString()),
@@ -31,12 +33,8 @@ describe("what the target refuses for its size", () => {
   it.effect("the same where a transform has named the topic", () =>
     Effect.gen(function*() {
       const sizes: Array<number> = []
-      const refuses = (values: ReadonlyArray<string>) => {
-        sizes.push(values.length)
-        return values.length > 3 ? "records" : null
-      }
       const transforms = [{ name: "route", apply: (record: MirrorRecord) => ({ ...record, topic: "elsewhere" }) }]
-      const world = makeWorld({ deliveries: [[six(0)], [six(10)]], refuses, transforms })
+      const world = makeWorld({ deliveries: [[six(0)], [six(10)]], refuses: refusing(sizes), transforms })
       yield* runWorld(world)
       assert.deepStrictEqual(sizes, [6, 6, 3, 3, 2, 2, 2])
     }))

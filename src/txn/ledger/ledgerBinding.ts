@@ -236,9 +236,6 @@ const openLane = (
     return bound
   })
 
-const beginOn = (lane: LedgerLane): Effect.Effect<BoundTransaction, BindingStopped> =>
-  lane.alone(Effect.suspend(() => lane.begin))
-
 /**
  * Transactions of one lane go by two producers in turn, one after the other all the same: a transaction begins when the
  * one before it is confirmed. Its markers are still on their way then, and a broker keeps the next transaction of the
@@ -254,13 +251,12 @@ const inTurn = (lanes: readonly [LedgerLane, LedgerLane]): Binding => {
     start: Effect.forEach(lanes, (lane) => lane.alone(Effect.suspend(() => lane.start)), { discard: true }),
     triage: (ranges) => last.triage(ranges),
     begin: Effect.gen(function*() {
-      const turn = last === first ? second : first
-      const other = turn === first ? second : first
+      const [turn, other] = last === first ? [second, first] : [first, second]
       // What the other one owes is seen to before anything else.
-      const owed = yield* other.owes
-      last = owed ? other : turn
-      yield* (owed ? turn : other).look
-      return yield* beginOn(last)
+      const [now, rests] = (yield* other.owes) ? [other, turn] : [turn, other]
+      last = now
+      yield* rests.look
+      return yield* now.alone(Effect.suspend(() => now.begin))
     })
   }
 }
